@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where in the machine code of an interpreter the GIL changes hands.
+ *
+ *     take      the entry of take_gil: the thread wants the GIL
+ *     acquired  the call of pthread_cond_signal(switch_cond) in take_gil: it has it
+ *     release   the call of pthread_cond_signal(cond) in drop_gil: it has let go
+ *     switched  the call of pthread_mutex_unlock(switch_mutex) in drop_gil: asked to let go, it has
+ *               done waiting for another thread to take it
+ *     retake    not probed: the return address of the eval loop's call of take_gil after a requested
+ *               drop (up to 3.12). A take that returns there follows such a drop.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/macros.h"
+
+struct gt_elf;
+
+enum gt_gil_site_kind {
+	GT_GIL_SITE_TAKE,
+	GT_GIL_SITE_ACQUIRED,
+	GT_GIL_SITE_RELEASE,
+	GT_GIL_SITE_SWITCHED,
+	GT_GIL_SITE_RETAKE,
+	GT_GIL_SITE_KINDS,
+};
+
+/* "take" …, as probes and files spell them. */
+const char *gt_gil_site_name(enum gt_gil_site_kind kind);
+
+typedef GT_ARRAY(uint64_t) gt_gil_offsets;
+
+struct gt_gil_sites {
+	/* File offsets in rising order, without duplicates. Only retake may be empty. */
+	gt_gil_offsets offsets[GT_GIL_SITE_KINDS];
+	const char *found_by; /* "symbols" */
+};
+
+/*
+ * Finds the sites in the file that holds the GIL: libpython, or the program where that is linked in.
+ * -ENODATA when the file is stripped or has no take_gil (logged, with what to do); -EOPNOTSUPP for a
+ * machine whose code is not understood; -EBADMSG for a broken file. The caller clears RET.
+ */
+int gt_gil_sites_find(struct gt_elf *elf, struct gt_gil_sites *ret);
+void gt_gil_sites_clear(struct gt_gil_sites *sites);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One recording pass: a set of tracepoints and the task records of one process and its children,
+ * per-CPU rings, and the perf.data file that they are written to. Several passes can record the same
+ * execution at once; none can make another lose events.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/macros.h"
+
+struct gt_pass;
+
+struct gt_pass_tracepoint {
+	const char *system; /* "giltrace_4711" */
+	const char *name;   /* "acquired" */
+};
+
+struct gt_pass_spec {
+	const char *path;     /* of the perf.data file; made, or emptied */
+	const char *what;     /* for messages: "the GIL events" */
+	const char *tracefs;  /* mount point, for ids and formats */
+	const struct gt_pass_tracepoint *tracepoints;
+	uint32_t tracepoint_count;
+	uint64_t ring_bytes;  /* of each CPU's ring; rounded up to a power of two of pages */
+	char *const *command; /* written to the header as the recorder's command line; NULL-terminated */
+};
+
+struct gt_pass_counts {
+	uint64_t samples; /* written, of all tracepoints */
+	uint64_t lost;    /* that the kernel had to drop */
+	uint64_t bytes;   /* written to the file */
+};
+
+/*
+ * Opens the events on PID (a child that has not called exec yet; they start at its exec, and follow
+ * its children), maps the rings and starts the file. Logs what failed and what to do. -EACCES or
+ * -EPERM without rights, -EMFILE, -ENOMEM …
+ */
+int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **ret);
+
+/* Writes what the rings hold to the file. -errno (logged) when it cannot be written. */
+int gt_pass_drain(struct gt_pass *pass);
+
+/*
+ * Stops the events, drains for the last time, adds what was lost without a record of it, and writes
+ * the header's features. The file is complete afterwards.
+ */
+int gt_pass_finish(struct gt_pass *pass, struct gt_pass_counts *ret_counts);
+
+/* Frees everything; a file that was not finished is left as it is. */
+void gt_pass_close(struct gt_pass *pass);
+GT_DEFINE_CLEANUP(struct gt_pass *, gt_pass_close)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a report is made of, and the outputs that it can be made into. One file an output; each is a
+ * function that writes one report to one sink.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "render/sink.h"
+#include "trace/stats.h"
+#include "trace/trace.h"
+
+/* What is known of the recording besides its events. NULL or -1 where it is not. */
+struct gt_report_meta {
+	char *const *command; /* NULL-terminated; the target's, any bytes */
+	const char *hostname;
+	const char *python_path, *python_version, *python_build_id; /* of the target */
+	const char *probe;    /* "uprobe", "none" */
+	const char *found_by; /* "symbols" */
+	const char *clock;    /* "CLOCK_MONOTONIC" */
+	uint64_t realtime_ns; /* CLOCK_REALTIME at start_ns; 0 when not known */
+	int64_t exit_status;  /* of the target as a shell would give it; -1 when not known */
+	int64_t probe_cost_ns; /* estimate of what probing added; -1 when not known */
+};
+
+struct gt_report {
+	const struct gt_trace *trace;
+	const struct gt_stats *stats;
+	const struct gt_report_meta *meta;
+};
+
+/* Whether PROCESS has something to do with a GIL: others are left out of what people look at. */
+bool gt_report_shows_process(const struct gt_report *report, uint32_t process);
+
+/* Each returns 0 or a negative errno, which the sink has logged or which is -ENOMEM. */
+int gt_render_summary(const struct gt_report *report, struct gt_sink *sink);
+int gt_render_summary_json(const struct gt_report *report, struct gt_sink *sink);
+int gt_render_chrome_json(const struct gt_report *report, struct gt_sink *sink);
+int gt_render_html(const struct gt_report *report, struct gt_sink *sink);
+
+/* The output for a file name, by its suffix: .html, .json, .json.gz; NULL when there is none. */
+typedef int (*gt_render_function)(const struct gt_report *report, struct gt_sink *sink);
+gt_render_function gt_render_for_path(const char *path, bool *ret_gzip);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What happened, one moment at a time: the one stream that every way of recording is turned into,
+ * and the only thing that the model sees.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gt_event_type {
+	GT_EVENT_FORK, /* a process or thread was born */
+	GT_EVENT_EXIT,
+	GT_EVENT_COMM, /* it got a name, perhaps by exec */
+	GT_EVENT_MAP,  /* a process mapped a file's code */
+	GT_EVENT_LOST, /* events of one ring were lost before this moment */
+	/* The four moments of the GIL. */
+	GT_EVENT_TAKE,
+	GT_EVENT_ACQUIRED,
+	GT_EVENT_RELEASE,
+	GT_EVENT_SWITCHED,
+};
+
+#define GT_EVENT_NO_RING UINT32_MAX
+
+struct gt_event {
+	uint64_t time_ns;
+	uint32_t pid, tid; /* of the child for FORK */
+	enum gt_event_type type;
+	uint32_t ring; /* GT_EVENT_NO_RING when not known */
+	union {
+		uint64_t caller; /* TAKE: the return address of the call */
+		uint64_t lock;   /* ACQUIRED, RELEASE, SWITCHED: the first argument at the site */
+		uint64_t lost;   /* LOST: how many */
+		struct {
+			uint32_t ppid, ptid;
+		} fork;
+		struct {
+			const char *name; /* valid during the call only, as every pointer here */
+			bool exec;
+		} comm;
+		struct {
+			uint64_t start, length, file_offset;
+			const char *path;
+			const uint8_t *build_id; /* NULL when not known */
+			uint32_t build_id_size;
+		} map;
+	};
+};

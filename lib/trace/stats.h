@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Sums over a finished trace: what each thread and each GIL did, and who kept whom waiting. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/macros.h"
+#include "trace/trace.h"
+
+struct gt_thread_stats {
+	/* Their sum is the thread's end_ns - start_ns. */
+	uint64_t no_ns, wait_ns, has_ns, unknown_ns;
+	/*
+	 * Over its acquisitions (and a wait that never ended): all the waiting since the hold before.
+	 * Percentiles are nearest-rank. 0 when there was no acquisition.
+	 */
+	uint64_t wait_max_ns, wait_p50_ns, wait_p99_ns;
+	uint64_t waits; /* how many went into these */
+};
+
+struct gt_gil_stats {
+	uint64_t held_ns;   /* the sum of the holds, which do not overlap */
+	uint64_t waited_ns; /* the sum over all threads */
+};
+
+struct gt_blame {
+	uint32_t waiter; /* thread */
+	uint32_t holder; /* thread, or GT_NONE for time in which nobody held it */
+	uint64_t ns;
+};
+
+struct gt_stats {
+	struct gt_thread_stats *threads; /* one for each of the trace */
+	struct gt_gil_stats *gils;       /* likewise */
+	GT_ARRAY(struct gt_blame) blame; /* most first */
+};
+
+/* 0 or -ENOMEM. The caller clears RET. */
+int gt_stats_compute(const struct gt_trace *trace, struct gt_stats *ret);
+void gt_stats_clear(struct gt_stats *stats);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The model: processes, threads and GILs, and what each thread was doing with the GIL at each
+ * nanosecond of its life. Events are fed in time order; the intervals of a thread then follow one
+ * another without a gap from its start to its end.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/hash.h"
+#include "base/macros.h"
+#include "trace/event.h"
+
+#define GT_NONE UINT32_MAX
+
+enum gt_interval_kind {
+	GT_INTERVAL_NO,      /* neither has nor wants the GIL */
+	GT_INTERVAL_WAIT,    /* wants it */
+	GT_INTERVAL_HAS,
+	GT_INTERVAL_UNKNOWN, /* events were lost */
+};
+
+struct gt_interval {
+	uint64_t start_ns, end_ns;
+	uint32_t thread;
+	uint32_t gil : 29; /* GT_INTERVAL_NO_GIL when there is none, or it is not known which */
+	uint32_t kind : 3;
+};
+
+#define GT_INTERVAL_NO_GIL ((UINT32_C(1) << 29) - 1)
+
+struct gt_process {
+	uint32_t pid, ppid;
+	uint32_t parent;      /* index, or GT_NONE */
+	uint32_t main_thread; /* index, or GT_NONE when its main thread was not seen */
+	uint64_t start_ns, end_ns;
+	char *command;        /* comm of its main thread */
+	char *python_path;    /* the file with the GIL that it maps; NULL: none was seen */
+	char *python_build_id; /* hexadecimal, or NULL */
+	uint64_t gil_events;
+};
+
+struct gt_thread {
+	uint32_t tid;
+	uint32_t process;
+	char *name; /* as the kernel has it: any bytes but NUL */
+	uint64_t start_ns, end_ns;
+	uint64_t takes, acquired, releases, switched; /* as many as were seen */
+	uint64_t contended; /* acquisitions while which another thread held the GIL */
+};
+
+struct gt_gil {
+	uint32_t process;
+	uint64_t address; /* of its condition variable, which names it */
+};
+
+/* Where an interpreter's retake addresses are: see lib/python/gil_sites.h. */
+struct gt_retake_site {
+	char *path;
+	char *build_id; /* "" when not known */
+	uint64_t file_offset;
+};
+
+struct gt_trace {
+	GT_ARRAY(struct gt_process) processes;
+	GT_ARRAY(struct gt_thread) threads;
+	GT_ARRAY(struct gt_gil) gils;
+	GT_ARRAY(struct gt_interval) intervals; /* of each thread in time order */
+	uint64_t start_ns, end_ns;
+	uint64_t events;   /* take, acquired, release and switched */
+	uint64_t lost;
+	uint64_t inferred; /* moments that were not seen but proved by others */
+	uint64_t foreign;  /* signals at a site that were for another lock than a GIL */
+	struct gt_machine *machine; /* private to lib/trace; NULL after gt_trace_finish() */
+};
+
+/*
+ * A new, empty trace. RETAKE (copied) says where retake addresses are; it may be empty. NULL when out
+ * of memory.
+ */
+struct gt_trace *gt_trace_new(const struct gt_retake_site *retake, uint32_t retake_count);
+void gt_trace_free(struct gt_trace *trace);
+GT_DEFINE_CLEANUP(struct gt_trace *, gt_trace_free)
+
+/* Takes the next event; time never goes back by more than a reader's late records. 0 or -ENOMEM. */
+int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event);
+
+/* Ends what is still open at the last event's time. 0 or -ENOMEM. */
+int gt_trace_finish(struct gt_trace *trace);
