@@ -1,0 +1,123 @@
+"""Runs giltrace the way a person does, and reads back what it gives."""
+
+import gzip
+import json
+import os
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import timeline
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKLOADS = ROOT / "tests" / "workloads"
+TIMEOUT_SECONDS = 120
+
+
+def program():
+    return Path(os.environ.get("GILTRACE", ROOT / "build" / "cmd" / "giltrace"))
+
+
+@dataclass
+class Result:
+    status: int  # as a shell gives it
+    stdout: bytes
+    stderr: str
+    summary: dict = None
+    chrome: dict = None
+    facts: dict = None
+    _timeline: timeline.Timeline = field(default=None, repr=False)
+
+    @property
+    def timeline(self):
+        if self._timeline is None:
+            self._timeline = timeline.Timeline(self.summary, self.chrome)
+        return self._timeline
+
+
+class Giltrace:
+    """giltrace in a folder of its own. Remembers the processes it has started."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.pids = []
+
+    def start(self, *arguments, prefix=(), **options):
+        """A giltrace that runs on beside the test. PREFIX becomes giltrace in the end by exec."""
+        options.setdefault("cwd", self.folder)
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        binary = options.pop("binary", program())
+        process = subprocess.Popen([*prefix, binary, *arguments], **options)
+        self.pids.append(process.pid)
+        return process
+
+    def finish(self, process, given=None):
+        stdout, stderr = process.communicate(given, timeout=TIMEOUT_SECONDS)
+        status = process.returncode
+        return Result(
+            status if status >= 0 else 128 - status,
+            stdout or b"",
+            (stderr or b"").decode(errors="replace"),
+        )
+
+    def run(self, *arguments, given=None, **options):
+        """Runs to the end, with no outputs but those that ARGUMENTS ask for."""
+        if given is not None:
+            options["stdin"] = subprocess.PIPE
+        return self.finish(self.start(*arguments, **options), given)
+
+    def outputs(self):
+        """Options for the two outputs that trace() reads."""
+        return ["--summary-json", self.folder / "summary.json", "-o", self.folder / "trace.json"]
+
+    def collect(self, result):
+        """Reads the outputs, and what the workload wrote of itself."""
+        result.summary = json.loads((self.folder / "summary.json").read_bytes())
+        result.chrome = load_chrome(self.folder / "trace.json")
+        facts = self.folder / "facts.json"
+        if facts.exists():
+            result.facts = json.loads(facts.read_bytes())
+        return result
+
+    def trace(self, *arguments, **options):
+        """Runs a program that has to end well, and reads all that there is to know of the run."""
+        result = self.run(*self.outputs(), *arguments, **options)
+        assert result.status == 0, result.stderr
+        return self.collect(result)
+
+    def workload(self, interpreter, name, *arguments, options=(), prefix=()):
+        """Traces one of tests/workloads, whose first argument is the file for its facts."""
+        return self.trace(
+            *options,
+            "--python",
+            interpreter.path,
+            WORKLOADS / f"{name}.py",
+            self.folder / "facts.json",
+            *map(str, arguments),
+            prefix=prefix,
+        )
+
+
+def load_chrome(path):
+    opened = gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")
+    with opened as file:
+        return timeline.parse(file.read().decode())
+
+
+def perf_script(path, fields="tid,time,event"):
+    """What stock perf sees in a file: (tid, ns, event) of each sample, in perf's order."""
+    done = subprocess.run(
+        ["perf", "script", "-i", path, "--ns", "-F", fields],
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
+    samples = re.findall(r"^\s*(\d+)\s+(\d+)\.(\d{9}):\s+(?:\w+:)?(\w+):", done.stdout, re.M)
+    return [
+        (int(tid), int(seconds) * 10**9 + int(nanoseconds), event)
+        for tid, seconds, nanoseconds, event in samples
+    ]

@@ -1,0 +1,125 @@
+"""The GIL's intervals as the Chrome JSON has them, and what must hold for them always."""
+
+import json
+import re
+from decimal import Decimal
+
+HELD = "GIL held"
+WAIT = "GIL wait"
+
+
+def parse(text):
+    """JSON whose fractions stay exact: times are µs with three decimals."""
+    return json.loads(text, parse_float=Decimal)
+
+
+def nanoseconds(microseconds):
+    ns = microseconds * 1000
+    assert ns == int(ns), f"{microseconds} µs is no whole number of ns"
+    return int(ns)
+
+
+def overlap_ns(intervals, start_ns, end_ns):
+    """How much of a window the intervals cover."""
+    return sum(max(0, min(end, end_ns) - max(start, start_ns)) for start, end in intervals)
+
+
+class Timeline:
+    """Intervals by thread: of the GIL held, waited for, and not known."""
+
+    def __init__(self, summary, chrome):
+        self.summary = summary
+        self.threads = {
+            thread["tid"]: thread for process in summary["processes"] for thread in process["threads"]
+        }
+        self.pid_of = {
+            thread["tid"]: process["pid"]
+            for process in summary["processes"]
+            for thread in process["threads"]
+        }
+        self.held = {tid: [] for tid in self.threads}
+        self.waits = {tid: [] for tid in self.threads}
+        self.unknown = {tid: [] for tid in self.threads}
+        self._read(chrome["traceEvents"])
+
+    def _read(self, events):
+        tid_of_track = {}
+        for event in events:
+            if event["ph"] == "M" and event["name"] == "thread_name":
+                match = re.search(r" \((\d+)\) GIL$", event["args"]["name"])
+                if match:
+                    tid_of_track[event["pid"], event["tid"]] = int(match.group(1))
+        for event in events:
+            track = (event.get("pid"), event.get("tid"))
+            if event["ph"] != "X" or track not in tid_of_track:
+                continue
+            start = nanoseconds(event["ts"])
+            interval = (start, start + nanoseconds(event["dur"]))
+            kinds = {HELD: self.held, WAIT: self.waits}
+            kinds.get(event["name"], self.unknown)[tid_of_track[track]].append(interval)
+
+    def wanted_share(self, window):
+        """The part of a window in which its thread had the GIL or waited for it."""
+        tid, start, end = window["tid"], window["start_ns"], window["end_ns"]
+        both = self.held[tid] + self.waits[tid]
+        return overlap_ns(both, start, end) / (end - start)
+
+    def free_ns(self, window):
+        """The time in a window in which its thread neither had the GIL nor waited for it."""
+        tid, start, end = window["tid"], window["start_ns"], window["end_ns"]
+        known = self.held[tid] + self.waits[tid] + self.unknown[tid]
+        return end - start - overlap_ns(known, start, end)
+
+    def check(self):
+        """Asserts everything that is true of any trace."""
+        for tid, thread in self.threads.items():
+            self._check_thread(tid, thread)
+        self._check_holders()
+        self._check_sums()
+
+    def _check_thread(self, tid, thread):
+        total = thread["end_ns"] - thread["start_ns"]
+        assert thread["total_ns"] == total
+        assert (
+            thread["has_gil_ns"]
+            + thread["gil_wait_ns"]
+            + thread["no_gil_ns"]
+            + thread["unknown_ns"]
+            == total
+        ), f"the parts of thread {tid} are not its whole: {thread}"
+        for intervals, key in (
+            (self.held, "has_gil_ns"),
+            (self.waits, "gil_wait_ns"),
+            (self.unknown, "unknown_ns"),
+        ):
+            drawn = sum(end - start for start, end in intervals[tid])
+            assert drawn == thread[key], f"{key} of {tid}: {drawn} in the timeline, {thread[key]}"
+        every = sorted(self.held[tid] + self.waits[tid] + self.unknown[tid])
+        assert all(first[1] <= second[0] for first, second in zip(every, every[1:]))
+        if every:
+            assert thread["start_ns"] <= every[0][0] and every[-1][1] <= thread["end_ns"]
+
+    def _check_holders(self):
+        """One holder at a time; the interpreters tested have one GIL a process."""
+        for process in self.summary["processes"]:
+            holds = sorted(
+                (start, end, thread["tid"])
+                for thread in process["threads"]
+                for start, end in self.held[thread["tid"]]
+            )
+            for first, second in zip(holds, holds[1:]):
+                assert first[1] <= second[0], f"two holders at once: {first} and {second}"
+
+    def _check_sums(self):
+        blamed = {}
+        for blame in self.summary["blame"]:
+            assert blame["waiter"] != blame["holder"]
+            blamed[blame["waiter"]] = blamed.get(blame["waiter"], 0) + blame["ns"]
+        for process in self.summary["processes"]:
+            threads = process["threads"]
+            for key, part in (("held_ns", "has_gil_ns"), ("waited_ns", "gil_wait_ns")):
+                of_gils = sum(gil[key] for gil in process["gils"])
+                assert of_gils == sum(thread[part] for thread in threads)
+            for thread in threads:
+                assert blamed.get(thread["tid"], 0) == thread["gil_wait_ns"]
+                assert thread["contended"] <= thread["acquired"]

@@ -1,0 +1,27 @@
+"""short_sleeps.py FACTS SECONDS: a thread that computes beside one that sleeps 1 ms again and again."""
+
+import sys
+import time
+
+import facts
+
+path, seconds = sys.argv[1], float(sys.argv[2])
+busy, sleeps = [], []
+end_ns = facts.now_ns() + int(seconds * 1e9)
+
+
+def compute():
+    start_ns = facts.now_ns()
+    facts.compute_until(end_ns)
+    busy.append(facts.window(start_ns))
+
+
+def sleep():
+    while facts.now_ns() < end_ns:
+        start_ns = facts.now_ns()
+        time.sleep(0.001)
+        sleeps.append(facts.window(start_ns))
+
+
+facts.run_threads([compute, sleep])
+facts.write(path, {"busy": busy, "sleeps": sleeps})
