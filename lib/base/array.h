@@ -25,8 +25,8 @@ bool gt_array_grow(void **items, uint32_t *capacity, uint32_t needed, size_t ite
 
 /* The new last item, zeroed; NULL when out of memory. */
 #define gt_array_push(array)                                                                       \
-	((__typeof__((array)->items))gt_array_push_item((void **)&(array)->items,                  \
-							&(array)->count, &(array)->capacity,       \
+	((__typeof__((array)->items))gt_array_push_item((void **)&(array)->items, &(array)->count, \
+							&(array)->capacity,                        \
 							sizeof(*(array)->items)))
 
 /* Frees the items. The array is empty afterwards, and can be used again. */
@@ -38,7 +38,7 @@ bool gt_array_grow(void **items, uint32_t *capacity, uint32_t needed, size_t ite
 	} while (0)
 
 #define gt_array_for_each(array, item)                                                             \
-	for (__typeof__((array)->items) item = (array)->items;                                     \
+	for (__typeof__((array)->items + 0) item = (array)->items;                                 \
 	     item && item < (array)->items + (array)->count; item++)
 
 static inline void *gt_array_push_item(void **items, uint32_t *count, uint32_t *capacity,

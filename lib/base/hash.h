@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hash table from a 64-bit key to a 32-bit value (an index into some array). Open addressing; keys
- * are never removed, because nothing here ever forgets one.
+ * A hash table from a 64-bit key to a 32-bit value (an index into some array). Open addressing;
+ * keys are never removed, because nothing here ever forgets one.
  */
 #pragma once
 

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * Reads a file to its end, also one of /proc or tracefs that tells no size. The text has a NUL behind
- * it that is not counted. The caller frees *RET_TEXT. RET_SIZE may be NULL. -EFBIG when it is larger
- * than MAX_SIZE; else the errno of open or read.
+ * Reads a file to its end, also one of /proc or tracefs that tells no size. The text has a NUL
+ * behind it that is not counted. The caller frees *RET_TEXT. RET_SIZE may be NULL. -EFBIG when it
+ * is larger than MAX_SIZE; else the errno of open or read.
  */
 int gt_read_file(const char *path, size_t max_size, char **ret_text, size_t *ret_size);
 

@@ -16,6 +16,7 @@
 #include "base/macros.h"
 
 enum gt_log_level {
+	GT_LOG_SILENT,
 	GT_LOG_ERROR, /* what stops the work; -q leaves these */
 	GT_LOG_WARNING,
 	GT_LOG_INFO,

@@ -27,7 +27,8 @@
 	})
 
 /* Rounds up to a power of two. */
-#define GT_ALIGN_UP(value, alignment) (((value) + (alignment) - 1) & ~((__typeof__(value))(alignment) - 1))
+#define GT_ALIGN_UP(value, alignment)                                                              \
+	(((value) + (alignment)-1) & ~((__typeof__(value))(alignment)-1))
 
 #define _printf_(text, first) __attribute__((format(printf, text, first)))
 #define _cleanup_(function) __attribute__((cleanup(function)))

@@ -43,8 +43,8 @@ static size_t decode_utf8(const unsigned char *text, size_t left, uint32_t *ret)
 
 static bool is_unsafe_on_terminal(uint32_t character)
 {
-	return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
-	       character == 0x061c || (character >= 0x200b && character <= 0x200f) ||
+	return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x061c ||
+	       (character >= 0x200b && character <= 0x200f) ||
 	       (character >= 0x2028 && character <= 0x202e) ||
 	       (character >= 0x2066 && character <= 0x2069) || character == 0xfeff;
 }
@@ -63,8 +63,8 @@ static char *escape(const char *text, size_t length, bool terminal)
 	while (length > 0) {
 		uint32_t character = 0;
 		size_t n = decode_utf8(from, length, &character);
-		bool keep = n > 0 && character != 0 &&
-			    !(terminal && is_unsafe_on_terminal(character));
+		bool keep =
+			n > 0 && character != 0 && !(terminal && is_unsafe_on_terminal(character));
 
 		if (n == 0)
 			n = 1;

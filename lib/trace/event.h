@@ -30,8 +30,8 @@ struct gt_event {
 	uint32_t ring; /* GT_EVENT_NO_RING when not known */
 	union {
 		uint64_t caller; /* TAKE: the return address of the call */
-		uint64_t lock;   /* ACQUIRED, RELEASE, SWITCHED: the first argument at the site */
-		uint64_t lost;   /* LOST: how many */
+		uint64_t lock;	 /* ACQUIRED, RELEASE, SWITCHED: the first argument at the site */
+		uint64_t lost;	 /* LOST: how many */
 		struct {
 			uint32_t ppid, ptid;
 		} fork;

@@ -12,8 +12,8 @@ struct gt_thread_stats {
 	/* Their sum is the thread's end_ns - start_ns. */
 	uint64_t no_ns, wait_ns, has_ns, unknown_ns;
 	/*
-	 * Over its acquisitions (and a wait that never ended): all the waiting since the hold before.
-	 * Percentiles are nearest-rank. 0 when there was no acquisition.
+	 * Over its acquisitions (and a wait that never ended): all the waiting since the hold
+	 * before. Percentiles are nearest-rank. 0 when there was no acquisition.
 	 */
 	uint64_t wait_max_ns, wait_p50_ns, wait_p99_ns;
 	uint64_t waits; /* how many went into these */
@@ -32,7 +32,7 @@ struct gt_blame {
 
 struct gt_stats {
 	struct gt_thread_stats *threads; /* one for each of the trace */
-	struct gt_gil_stats *gils;       /* likewise */
+	struct gt_gil_stats *gils;	 /* likewise */
 	GT_ARRAY(struct gt_blame) blame; /* most first */
 };
 

@@ -17,8 +17,8 @@
 #define GT_NONE UINT32_MAX
 
 enum gt_interval_kind {
-	GT_INTERVAL_NO,      /* neither has nor wants the GIL */
-	GT_INTERVAL_WAIT,    /* wants it */
+	GT_INTERVAL_NO,	  /* neither has nor wants the GIL */
+	GT_INTERVAL_WAIT, /* wants it */
 	GT_INTERVAL_HAS,
 	GT_INTERVAL_UNKNOWN, /* events were lost */
 };
@@ -35,11 +35,10 @@ struct gt_interval {
 struct gt_process {
 	uint32_t pid, ppid;
 	uint32_t parent;      /* index, or GT_NONE */
-	uint32_t main_thread; /* index, or GT_NONE when its main thread was not seen */
+	uint32_t main_thread; /* index, or GT_NONE when it was not seen */
 	uint64_t start_ns, end_ns;
-	char *command;        /* comm of its main thread */
-	char *python_path;    /* the file with the GIL that it maps; NULL: none was seen */
-	char *python_build_id; /* hexadecimal, or NULL */
+	char *command;	 /* comm of its main thread */
+	uint32_t python; /* index; GT_NONE: it maps no interpreter that is known */
 	uint64_t gil_events;
 };
 
@@ -57,33 +56,42 @@ struct gt_gil {
 	uint64_t address; /* of its condition variable, which names it */
 };
 
-/* Where an interpreter's retake addresses are: see lib/python/gil_sites.h. */
-struct gt_retake_site {
-	char *path;
-	char *build_id; /* "" when not known */
-	uint64_t file_offset;
+/*
+ * An interpreter, as far as the model has to know it: which file it is, and where in it take_gil
+ * returns to after a requested drop (see lib/python/gil_sites.h).
+ */
+struct gt_python {
+	char *path;	/* the file with the GIL: libpython, or the program */
+	char *program;	/* what people call it by; NULL when not known */
+	char *build_id; /* hexadecimal; "" when not known */
+	char *version;	/* "3.11.7"; NULL when not known */
+	GT_ARRAY(uint64_t) retake_offsets;
 };
 
 struct gt_trace {
+	GT_ARRAY(struct gt_python) pythons;
 	GT_ARRAY(struct gt_process) processes;
 	GT_ARRAY(struct gt_thread) threads;
 	GT_ARRAY(struct gt_gil) gils;
 	GT_ARRAY(struct gt_interval) intervals; /* of each thread in time order */
 	uint64_t start_ns, end_ns;
-	uint64_t events;   /* take, acquired, release and switched */
+	uint64_t events; /* take, acquired, release and switched */
 	uint64_t lost;
-	uint64_t inferred; /* moments that were not seen but proved by others */
-	uint64_t foreign;  /* signals at a site that were for another lock than a GIL */
+	uint64_t inferred;	    /* moments that were not seen but proved by others */
+	uint64_t foreign;	    /* signals at a site that were for another lock than a GIL */
 	struct gt_machine *machine; /* private to lib/trace; NULL after gt_trace_finish() */
 };
 
-/*
- * A new, empty trace. RETAKE (copied) says where retake addresses are; it may be empty. NULL when out
- * of memory.
- */
-struct gt_trace *gt_trace_new(const struct gt_retake_site *retake, uint32_t retake_count);
+/* A new, empty trace; NULL when out of memory. */
+struct gt_trace *gt_trace_new(void);
 void gt_trace_free(struct gt_trace *trace);
 GT_DEFINE_CLEANUP(struct gt_trace *, gt_trace_free)
+
+/*
+ * Makes an interpreter known (copied), before the first event. One that is not, and that a process
+ * maps, is looked up in the file system. 0 or -ENOMEM.
+ */
+int gt_trace_add_python(struct gt_trace *trace, const struct gt_python *python);
 
 /* Takes the next event; time never goes back by more than a reader's late records. 0 or -ENOMEM. */
 int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lost events. A ring that was full says so behind the gap: whatever was lost lies between the
+ * event before it in that ring and this word. A thread that ran on that CPU may have done anything
+ * meanwhile, and any may have run there; so in that time nothing is known of any thread. Behind it,
+ * the next event of each thread tells how it came out of the gap.
+ */
+#include <errno.h>
+
+#include "trace/machine.h"
+
+int gt_loss_event(struct gt_trace *trace, const struct gt_event *event)
+{
+	struct gt_machine *machine = trace->machine;
+	struct gt_loss *loss;
+
+	trace->lost += event->lost;
+	loss = gt_array_push(&machine->losses);
+	if (!loss)
+		return -ENOMEM;
+	loss->start_ns = event->ring < machine->ring_last_ns.count
+				 ? machine->ring_last_ns.items[event->ring]
+				 : trace->start_ns;
+	/* A ring that was silent until then has lost events since the start. */
+	loss->start_ns = GT_MAX(loss->start_ns, trace->start_ns);
+	loss->end_ns = event->time_ns;
+
+	for (uint32_t i = 0; i < trace->threads.count; i++) {
+		int r;
+
+		if (!machine->threads.items[i].alive)
+			continue;
+		r = gt_gil_end_phase(trace, i, event->time_ns, GT_PHASE_UNKNOWN);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct gt_loss *a = left, *b = right;
+
+	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+}
+
+/* Sorts the losses, and joins those that overlap. */
+static void join_losses(struct gt_machine *machine)
+{
+	uint32_t kept = 0;
+
+	qsort(machine->losses.items, machine->losses.count, sizeof(*machine->losses.items),
+	      by_start);
+	for (uint32_t i = 1; i < machine->losses.count; i++) {
+		struct gt_loss *last = &machine->losses.items[kept];
+		const struct gt_loss *next = &machine->losses.items[i];
+
+		if (next->start_ns <= last->end_ns)
+			last->end_ns = GT_MAX(last->end_ns, next->end_ns);
+		else
+			machine->losses.items[++kept] = *next;
+	}
+	machine->losses.count = kept + 1;
+}
+
+/* The first loss that ends after TIME_NS. */
+static uint32_t find_loss(const struct gt_machine *machine, uint64_t time_ns)
+{
+	uint32_t low = 0, high = machine->losses.count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (machine->losses.items[middle].end_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Makes unknown what the losses cover, which is known only after the fact. */
+int gt_loss_apply(struct gt_trace *trace)
+{
+	struct gt_machine *machine = trace->machine;
+	__typeof__(trace->intervals) cut = {0};
+
+	if (machine->losses.count == 0)
+		return 0;
+	join_losses(machine);
+	gt_array_for_each (&trace->intervals, whole) {
+		struct gt_interval rest = *whole;
+
+		for (uint32_t i = find_loss(machine, rest.start_ns); rest.start_ns < rest.end_ns;) {
+			const struct gt_loss *loss =
+				i < machine->losses.count ? &machine->losses.items[i] : NULL;
+			bool inside = loss && loss->start_ns <= rest.start_ns;
+			struct gt_interval *piece = gt_array_push(&cut);
+
+			if (!piece) {
+				gt_array_clear(&cut);
+				return -ENOMEM;
+			}
+			*piece = rest;
+			if (inside) {
+				piece->kind = GT_INTERVAL_UNKNOWN;
+				piece->end_ns = GT_MIN(rest.end_ns, loss->end_ns);
+				i++;
+			} else if (loss) {
+				piece->end_ns = GT_MIN(rest.end_ns, loss->start_ns);
+			}
+			rest.start_ns = piece->end_ns;
+		}
+	}
+	gt_array_clear(&trace->intervals);
+	trace->intervals.items = cut.items;
+	trace->intervals.count = cut.count;
+	trace->intervals.capacity = cut.capacity;
+	return 0;
+}

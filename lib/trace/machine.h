@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What lib/trace remembers while events come in, and its parts' calls of one another. Private to
+ * the folder.
+ */
+#pragma once
+
+#include "trace/trace.h"
+
+enum gt_thread_phase {
+	GT_PHASE_UNKNOWN, /* its next event will tell */
+	GT_PHASE_NO,
+	GT_PHASE_WAIT,
+	GT_PHASE_HAS,
+	GT_PHASE_RELEASED, /* let go; its next event tells whether it was asked to, and so still
+			      waits */
+};
+
+struct gt_thread_state {
+	uint64_t cursor_ns; /* up to here its intervals are written; the phase began here */
+	uint64_t want_ns;   /* WAIT: since when, over all parts of the wait */
+	enum gt_thread_phase phase;
+	uint32_t gil; /* that it has or had last; GT_NONE before */
+	bool alive;
+	bool asked;	   /* NO: since the end of a requested drop (switched) */
+	bool born_holding; /* HAS: since a fork, so that the take which re-creates the GIL is no
+			      loss */
+};
+
+/* The addresses by which the sites of one GIL name it. */
+struct gt_gil_name {
+	uint32_t gil; /* GT_NONE: known from the parent, not used yet in this process */
+	bool has_acquired, has_release, has_switched;
+	uint64_t acquired, release, switched;
+};
+
+struct gt_gil_state {
+	uint32_t holder;      /* thread, or GT_NONE */
+	uint32_t last_holder; /* of the last hold that has ended */
+	uint64_t last_end_ns;
+};
+
+struct gt_process_state {
+	GT_ARRAY(struct gt_gil_name) names;
+	GT_ARRAY(uint64_t) retake_addresses;
+};
+
+/* A time in which any event may be missing. */
+struct gt_loss {
+	uint64_t start_ns, end_ns;
+};
+
+struct gt_machine {
+	struct gt_hash process_by_pid, thread_by_tid;
+	/* Parallel to the trace's arrays. */
+	GT_ARRAY(struct gt_thread_state) threads;
+	GT_ARRAY(struct gt_gil_state) gils;
+	GT_ARRAY(struct gt_process_state) processes;
+	GT_ARRAY(uint64_t) ring_last_ns; /* time of the last event of each ring */
+	GT_ARRAY(struct gt_loss) losses;
+	uint64_t now_ns;
+};
+
+/* gil.c: the four moments, and what ends or interrupts them. Each returns 0 or -ENOMEM. */
+int gt_gil_event(struct gt_trace *trace, uint32_t thread, const struct gt_event *event);
+/* Writes the current phase up to TIME_NS, and goes to NEXT. */
+int gt_gil_end_phase(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
+		     enum gt_thread_phase next);
+/* The child of a fork starts as its parent's thread left it. */
+int gt_gil_fork(struct gt_trace *trace, uint32_t parent_thread, uint32_t child_thread);
+
+/* gil_identity.c: which GIL the address at a site names. */
+int gt_gil_identify(struct gt_trace *trace, uint32_t thread, const struct gt_event *event,
+		    uint32_t *ret_gil);
+int gt_gil_identity_fork(struct gt_trace *trace, uint32_t parent, uint32_t child);
+
+/* interpreters.c: which interpreter a process maps, and where. */
+int gt_interpreter_map(struct gt_trace *trace, uint32_t process, const struct gt_event *event);
+bool gt_is_retake(const struct gt_trace *trace, uint32_t process, uint64_t caller);
+
+/* loss.c */
+int gt_loss_event(struct gt_trace *trace, const struct gt_event *event);
+int gt_loss_apply(struct gt_trace *trace);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/perf_source.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static const struct {
+	const char *name;
+	const char *field;
+	enum gt_event_type type;
+} gil_events[] = {
+	{"take", "caller", GT_EVENT_TAKE},
+	{"acquired", "lock", GT_EVENT_ACQUIRED},
+	{"release", "lock", GT_EVENT_RELEASE},
+	{"switched", "lock", GT_EVENT_SWITCHED},
+};
+
+/* What an event of the file means. */
+struct meaning {
+	bool is_gil_event;
+	bool has_field; /* a take can do without its caller */
+	enum gt_event_type type;
+	struct gt_perf_field field;
+};
+
+struct gt_perf_source {
+	struct gt_perfdata *perfdata;
+	const char *path;
+	struct meaning *meanings; /* one for each event of the file */
+	uint32_t count;
+};
+
+static int find_event(struct gt_perf_source *source, size_t which, bool *ret_found)
+{
+	*ret_found = false;
+	for (uint32_t i = 0; i < source->count; i++) {
+		const struct gt_perf_event *event = gt_perfdata_event(source->perfdata, i);
+		struct meaning *meaning = &source->meanings[i];
+		int r;
+
+		if (!event->name || strcmp(event->name, gil_events[which].name) != 0)
+			continue;
+		r = gt_perfdata_find_field(source->perfdata, i, gil_events[which].field,
+					   &meaning->field);
+		if (r == -ENOMEM)
+			return r;
+		meaning->has_field = r >= 0 && meaning->field.size == sizeof(uint64_t);
+		if (!meaning->has_field && gil_events[which].type != GT_EVENT_TAKE)
+			continue;
+		meaning->is_gil_event = true;
+		meaning->type = gil_events[which].type;
+		/* One is enough: the same moment recorded twice would be two. */
+		*ret_found = true;
+		return 0;
+	}
+	return 0;
+}
+
+int gt_perf_source_new(struct gt_perfdata *perfdata, const char *path, struct gt_perf_source **ret)
+{
+	_cleanup_(gt_perf_source_freep) struct gt_perf_source *source = calloc(1, sizeof(*source));
+
+	if (!source)
+		return gt_error_oom();
+	source->perfdata = perfdata;
+	source->path = path;
+	source->count = gt_perfdata_event_count(perfdata);
+	source->meanings = calloc(source->count + 1, sizeof(*source->meanings));
+	if (!source->meanings)
+		return gt_error_oom();
+	for (size_t i = 0; i < ARRAY_SIZE(gil_events); i++) {
+		bool found;
+		int r = find_event(source, i, &found);
+
+		if (r < 0)
+			return gt_error_oom();
+		if (found)
+			continue;
+		if (gil_events[i].type != GT_EVENT_SWITCHED) {
+			gt_error(
+				"%s has no event named '%s' with a 64-bit field '%s'\n"
+				"  giltrace reports files with its own GIL events: take, acquired, "
+				"release and switched",
+				path, gil_events[i].name, gil_events[i].field);
+			return -ENODATA;
+		}
+		gt_warning(
+			"%s has no event named 'switched': waits after a requested drop are not in "
+			"the figures",
+			path);
+	}
+	*ret = GT_STEAL(source);
+	return 0;
+}
+
+void gt_perf_source_free(struct gt_perf_source *source)
+{
+	if (!source)
+		return;
+	free(source->meanings);
+	free(source);
+}
+
+/* False for a record that the model has no use for. */
+static bool convert_sample(struct gt_perf_source *source, const struct gt_perf_record *record,
+			   struct gt_event *ret)
+{
+	const struct meaning *meaning;
+	uint64_t value = 0;
+
+	if (record->event >= source->count)
+		return false;
+	meaning = &source->meanings[record->event];
+	if (!meaning->is_gil_event)
+		return false;
+	/* A sample without its field is a moment all the same, but nothing says of which GIL. */
+	if (meaning->has_field && !gt_perf_field_read(record, &meaning->field, &value) &&
+	    meaning->type != GT_EVENT_TAKE)
+		return false;
+	ret->type = meaning->type;
+	if (meaning->type == GT_EVENT_TAKE)
+		ret->caller = value;
+	else
+		ret->lock = value;
+	return true;
+}
+
+static bool convert(struct gt_perf_source *source, const struct gt_perf_record *record,
+		    struct gt_event *ret)
+{
+	ret->time_ns = record->time_ns;
+	ret->pid = record->pid;
+	ret->tid = record->tid;
+	ret->ring = record->ring;
+	switch (record->type) {
+	case PERF_RECORD_SAMPLE:
+		return convert_sample(source, record, ret);
+	case PERF_RECORD_FORK:
+		ret->type = GT_EVENT_FORK;
+		ret->fork.ppid = record->task.ppid;
+		ret->fork.ptid = record->task.ptid;
+		return true;
+	case PERF_RECORD_EXIT:
+		ret->type = GT_EVENT_EXIT;
+		return true;
+	case PERF_RECORD_COMM:
+		ret->type = GT_EVENT_COMM;
+		ret->comm.name = record->comm.name;
+		ret->comm.exec = record->comm.exec;
+		return true;
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		if (!record->mmap.executable)
+			return false;
+		ret->type = GT_EVENT_MAP;
+		ret->map.start = record->mmap.start;
+		ret->map.length = record->mmap.length;
+		ret->map.file_offset = record->mmap.file_offset;
+		ret->map.path = record->mmap.path;
+		ret->map.build_id = record->mmap.build_id;
+		ret->map.build_id_size = record->mmap.build_id_size;
+		return true;
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		ret->type = GT_EVENT_LOST;
+		ret->lost = record->lost.count;
+		return true;
+	default:
+		return false;
+	}
+}
+
+int gt_perf_source_next(struct gt_perf_source *source, struct gt_event *ret)
+{
+	struct gt_perf_record record;
+
+	for (;;) {
+		int r = gt_perfdata_next(source->perfdata, &record);
+
+		if (r <= 0)
+			return r;
+		if (convert(source, &record, ret))
+			return 1;
+	}
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes and threads: their births, names and ends. Everything about the GIL goes on to gil.c.
+ */
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "trace/machine.h"
+
+struct gt_trace *gt_trace_new(void)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = calloc(1, sizeof(*trace));
+
+	if (!trace)
+		return NULL;
+	trace->machine = calloc(1, sizeof(*trace->machine));
+	if (!trace->machine)
+		return NULL;
+	return GT_STEAL(trace);
+}
+
+static void machine_free(struct gt_machine *machine)
+{
+	if (!machine)
+		return;
+	gt_array_for_each (&machine->processes, process) {
+		gt_array_clear(&process->names);
+		gt_array_clear(&process->retake_addresses);
+	}
+	gt_array_clear(&machine->processes);
+	gt_array_clear(&machine->threads);
+	gt_array_clear(&machine->gils);
+	gt_array_clear(&machine->ring_last_ns);
+	gt_array_clear(&machine->losses);
+	gt_hash_clear(&machine->process_by_pid);
+	gt_hash_clear(&machine->thread_by_tid);
+	free(machine);
+}
+
+void gt_trace_free(struct gt_trace *trace)
+{
+	if (!trace)
+		return;
+	gt_array_for_each (&trace->pythons, python) {
+		free(python->path);
+		free(python->build_id);
+		free(python->version);
+		gt_array_clear(&python->retake_offsets);
+	}
+	gt_array_for_each (&trace->processes, process)
+		free(process->command);
+	gt_array_for_each (&trace->threads, thread)
+		free(thread->name);
+	gt_array_clear(&trace->pythons);
+	gt_array_clear(&trace->processes);
+	gt_array_clear(&trace->threads);
+	gt_array_clear(&trace->gils);
+	gt_array_clear(&trace->intervals);
+	machine_free(trace->machine);
+	free(trace);
+}
+
+static int set_name(char **name, const char *value)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return -ENOMEM;
+	free(*name);
+	*name = copy;
+	return 0;
+}
+
+static int add_process(struct gt_trace *trace, uint32_t pid, uint32_t *ret)
+{
+	struct gt_process *process = gt_array_push(&trace->processes);
+	struct gt_process_state *state = gt_array_push(&trace->machine->processes);
+	int r;
+
+	if (!process || !state)
+		return -ENOMEM;
+	process->pid = pid;
+	process->parent = process->main_thread = process->python = GT_NONE;
+	process->start_ns = process->end_ns = trace->machine->now_ns;
+	r = set_name(&process->command, "");
+	if (r < 0)
+		return r;
+	*ret = trace->processes.count - 1;
+	return gt_hash_set(&trace->machine->process_by_pid, pid, *ret);
+}
+
+static int find_process(struct gt_trace *trace, uint32_t pid, uint32_t *ret)
+{
+	*ret = gt_hash_get(&trace->machine->process_by_pid, pid);
+	return *ret == GT_HASH_NONE ? add_process(trace, pid, ret) : 0;
+}
+
+static int add_thread(struct gt_trace *trace, uint32_t process, uint32_t tid,
+		      enum gt_thread_phase phase, uint32_t *ret)
+{
+	struct gt_thread *thread = gt_array_push(&trace->threads);
+	struct gt_thread_state *state = gt_array_push(&trace->machine->threads);
+	int r;
+
+	if (!thread || !state)
+		return -ENOMEM;
+	thread->tid = tid;
+	thread->process = process;
+	thread->start_ns = thread->end_ns = trace->machine->now_ns;
+	state->cursor_ns = trace->machine->now_ns;
+	state->phase = phase;
+	state->gil = GT_NONE;
+	state->alive = true;
+	r = set_name(&thread->name, trace->processes.items[process].command);
+	if (r < 0)
+		return r;
+	*ret = trace->threads.count - 1;
+	if (tid == trace->processes.items[process].pid)
+		trace->processes.items[process].main_thread = *ret;
+	return gt_hash_set(&trace->machine->thread_by_tid, tid, *ret);
+}
+
+/* The living thread TID of process PID; one that was not seen before begins here, in PHASE. */
+static int find_thread(struct gt_trace *trace, uint32_t pid, uint32_t tid,
+		       enum gt_thread_phase phase, uint32_t *ret)
+{
+	uint32_t thread = gt_hash_get(&trace->machine->thread_by_tid, tid);
+	uint32_t process;
+	int r;
+
+	if (thread != GT_HASH_NONE && trace->machine->threads.items[thread].alive &&
+	    trace->processes.items[trace->threads.items[thread].process].pid == pid) {
+		*ret = thread;
+		return 0;
+	}
+	r = find_process(trace, pid, &process);
+	if (r < 0)
+		return r;
+	return add_thread(trace, process, tid, phase, ret);
+}
+
+static int end_thread(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
+{
+	struct gt_thread_state *state = &trace->machine->threads.items[thread];
+	struct gt_process *process = &trace->processes.items[trace->threads.items[thread].process];
+	int r;
+
+	if (!state->alive)
+		return 0;
+	r = gt_gil_end_phase(trace, thread, time_ns, GT_PHASE_NO);
+	state->alive = false;
+	/* The cursor: a late record may have taken the thread past TIME_NS. */
+	trace->threads.items[thread].end_ns = state->cursor_ns;
+	process->end_ns = GT_MAX(process->end_ns, state->cursor_ns);
+	return r;
+}
+
+static int event_fork(struct gt_trace *trace, const struct gt_event *event)
+{
+	struct gt_machine *machine = trace->machine;
+	uint32_t parent_process, parent_thread, process, thread, old;
+	int r;
+
+	r = find_thread(trace, event->fork.ppid, event->fork.ptid, GT_PHASE_UNKNOWN,
+			&parent_thread);
+	if (r < 0)
+		return r;
+	parent_process = trace->threads.items[parent_thread].process;
+
+	/* A number can come again, after an exit that was not seen too. */
+	old = gt_hash_get(&machine->thread_by_tid, event->tid);
+	if (old != GT_HASH_NONE) {
+		r = end_thread(trace, old, event->time_ns);
+		if (r < 0)
+			return r;
+	}
+	if (event->pid == event->fork.ppid) {
+		process = parent_process;
+	} else {
+		r = add_process(trace, event->pid, &process);
+		if (r < 0)
+			return r;
+		trace->processes.items[process].ppid = event->fork.ppid;
+		trace->processes.items[process].parent = parent_process;
+		trace->processes.items[process].python =
+			trace->processes.items[parent_process].python;
+		r = set_name(&trace->processes.items[process].command,
+			     trace->threads.items[parent_thread].name);
+		if (r < 0)
+			return r;
+		r = gt_gil_identity_fork(trace, parent_process, process);
+		if (r < 0)
+			return r;
+	}
+	r = add_thread(trace, process, event->tid, GT_PHASE_NO, &thread);
+	if (r < 0)
+		return r;
+	r = set_name(&trace->threads.items[thread].name, trace->threads.items[parent_thread].name);
+	if (r < 0 || process == parent_process)
+		return r;
+	return gt_gil_fork(trace, parent_thread, thread);
+}
+
+static int event_exit(struct gt_trace *trace, const struct gt_event *event)
+{
+	uint32_t thread = gt_hash_get(&trace->machine->thread_by_tid, event->tid);
+
+	return thread == GT_HASH_NONE ? 0 : end_thread(trace, thread, event->time_ns);
+}
+
+/* Of all its threads one goes on, as the main thread, in a program that knows nothing of a GIL yet.
+ */
+static int exec_process(struct gt_trace *trace, uint32_t process, uint32_t main_thread,
+			uint64_t time_ns)
+{
+	struct gt_process_state *state = &trace->machine->processes.items[process];
+	int r;
+
+	for (uint32_t i = 0; i < trace->threads.count; i++) {
+		if (trace->threads.items[i].process != process || i == main_thread)
+			continue;
+		r = end_thread(trace, i, time_ns);
+		if (r < 0)
+			return r;
+	}
+	r = gt_gil_end_phase(trace, main_thread, time_ns, GT_PHASE_NO);
+	trace->machine->threads.items[main_thread].gil = GT_NONE;
+	gt_array_clear(&state->names);
+	gt_array_clear(&state->retake_addresses);
+	trace->processes.items[process].python = GT_NONE;
+	return r;
+}
+
+static int event_comm(struct gt_trace *trace, const struct gt_event *event)
+{
+	uint32_t thread, process;
+	int r;
+
+	r = find_thread(trace, event->pid, event->tid,
+			event->comm.exec ? GT_PHASE_NO : GT_PHASE_UNKNOWN, &thread);
+	if (r < 0)
+		return r;
+	process = trace->threads.items[thread].process;
+	if (event->comm.exec) {
+		r = exec_process(trace, process, thread, event->time_ns);
+		if (r < 0)
+			return r;
+	}
+	r = set_name(&trace->threads.items[thread].name, event->comm.name);
+	if (r < 0 || event->tid != event->pid)
+		return r;
+	return set_name(&trace->processes.items[process].command, event->comm.name);
+}
+
+static int event_map(struct gt_trace *trace, const struct gt_event *event)
+{
+	uint32_t process;
+	int r;
+
+	r = find_process(trace, event->pid, &process);
+	if (r < 0)
+		return r;
+	return gt_interpreter_map(trace, process, event);
+}
+
+static int event_gil(struct gt_trace *trace, const struct gt_event *event)
+{
+	uint32_t thread;
+	int r;
+
+	r = find_thread(trace, event->pid, event->tid, GT_PHASE_UNKNOWN, &thread);
+	if (r < 0)
+		return r;
+	return gt_gil_event(trace, thread, event);
+}
+
+/*
+ * The trace begins at its first event with a time. What a recorder says of tasks that were there
+ * before has none (0); they begin with the trace.
+ */
+static void begin(struct gt_trace *trace, uint64_t time_ns)
+{
+	trace->start_ns = time_ns;
+	gt_array_for_each (&trace->processes, process)
+		process->start_ns = process->end_ns = time_ns;
+	gt_array_for_each (&trace->threads, thread)
+		thread->start_ns = thread->end_ns = time_ns;
+	gt_array_for_each (&trace->machine->threads, state)
+		state->cursor_ns = time_ns;
+}
+
+static int note_ring(struct gt_machine *machine, const struct gt_event *event)
+{
+	while (event->ring >= machine->ring_last_ns.count)
+		if (!gt_array_push(&machine->ring_last_ns))
+			return -ENOMEM;
+	machine->ring_last_ns.items[event->ring] = event->time_ns;
+	return 0;
+}
+
+int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event)
+{
+	struct gt_machine *machine = trace->machine;
+	int r;
+
+	if (event->time_ns > machine->now_ns) {
+		if (machine->now_ns == 0)
+			begin(trace, event->time_ns);
+		machine->now_ns = event->time_ns;
+	}
+	trace->end_ns = machine->now_ns;
+
+	switch (event->type) {
+	case GT_EVENT_FORK:
+		r = event_fork(trace, event);
+		break;
+	case GT_EVENT_EXIT:
+		r = event_exit(trace, event);
+		break;
+	case GT_EVENT_COMM:
+		r = event_comm(trace, event);
+		break;
+	case GT_EVENT_MAP:
+		r = event_map(trace, event);
+		break;
+	case GT_EVENT_LOST:
+		r = gt_loss_event(trace, event);
+		break;
+	default:
+		r = event_gil(trace, event);
+		break;
+	}
+	if (r < 0 || event->ring == GT_EVENT_NO_RING)
+		return r;
+	return note_ring(machine, event);
+}
+
+int gt_trace_finish(struct gt_trace *trace)
+{
+	int r;
+
+	for (uint32_t i = 0; i < trace->threads.count; i++) {
+		r = end_thread(trace, i, trace->end_ns);
+		if (r < 0)
+			return r;
+	}
+	r = gt_loss_apply(trace);
+	machine_free(trace->machine);
+	trace->machine = NULL;
+	return r;
+}
