@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An ELF file, opened for looking only: its segments, build-id, symbols, and which function of another
- * library a call goes to. Nothing in it is believed unchecked; a broken file ends in a message that
- * names it and the reason, and in -EBADMSG.
+ * An ELF file, opened for looking only: its segments, build-id, symbols, and which function of
+ * another library a call goes to. Nothing in it is believed unchecked; a broken file ends in a
+ * message that names it and the reason, and in -EBADMSG.
  */
 #pragma once
 
@@ -23,9 +23,40 @@ struct gt_elf_function {
 	const char *name;    /* owned by the gt_elf */
 };
 
+/* Sorted by start, without overlaps. */
 typedef GT_ARRAY(struct gt_elf_function) gt_elf_functions;
 
-/* -ENOENT, -EACCES …, -EISDIR, -ENOEXEC for what is no ELF file, -EBADMSG, -EOPNOTSUPP (32 bits, …). */
+/* A section of machine code. All its bytes are in the file. */
+struct gt_elf_code_section {
+	uint64_t start, end; /* virtual addresses, end excluded */
+	const char *name;    /* owned by the gt_elf */
+};
+
+typedef GT_ARRAY(struct gt_elf_code_section) gt_elf_code_sections;
+
+enum gt_elf_import_kind {
+	GT_ELF_IMPORT_STUB, /* code in a PLT that jumps to the function */
+	GT_ELF_IMPORT_SLOT, /* the word in the GOT that holds the function's address */
+	GT_ELF_IMPORT_BODY, /* the function itself: it is linked in */
+};
+
+/* One way in which code of the file reaches a function that it calls by name. */
+struct gt_elf_import {
+	uint64_t address; /* virtual, of the stub, slot or body */
+	enum gt_elf_import_kind kind;
+	uint32_t name; /* index into the names that were asked for */
+};
+
+typedef GT_ARRAY(struct gt_elf_import) gt_elf_imports;
+
+/* True when the file can be read and starts as an ELF file does. Logs nothing. */
+bool gt_elf_is_elf(const char *path);
+
+/*
+ * Maps and checks a 64-bit little-endian program or library. -ENOENT, -EACCES …, -EISDIR; -ENOEXEC
+ * for what is no ELF program; -EBADMSG for a broken one; -EOPNOTSUPP (32 bits, big-endian). All
+ * logged.
+ */
 int gt_elf_open(const char *path, struct gt_elf **ret);
 void gt_elf_close(struct gt_elf *elf);
 GT_DEFINE_CLEANUP(struct gt_elf *, gt_elf_close)
@@ -42,3 +73,37 @@ bool gt_elf_offset_to_address(const struct gt_elf *elf, uint64_t offset, uint64_
 
 /* The bytes of [ADDRESS, ADDRESS + SIZE), or NULL when the file does not hold them all. */
 const void *gt_elf_bytes(const struct gt_elf *elf, uint64_t address, uint64_t size);
+
+/* The bytes from ADDRESS to the end of what its segment has in the file; NULL when there are none.
+ */
+const void *gt_elf_bytes_left(const struct gt_elf *elf, uint64_t address, uint64_t *ret_size);
+
+bool gt_elf_has_section(const struct gt_elf *elf, const char *name);
+
+/*
+ * The executable sections, in the file's order. BOLT keeps the code that it has replaced in
+ * .bolt.org.text: nothing runs there, and it is left out. The caller clears the array. -ENOMEM.
+ */
+int gt_elf_code_sections_read(const struct gt_elf *elf, gt_elf_code_sections *ret);
+
+/*
+ * The functions that .symtab names, static ones too; empty when the file is stripped. Of several
+ * names for one address the first is kept. A symbol without a size reaches to the next one. The
+ * caller clears the array. -ENOMEM, -EBADMSG.
+ */
+int gt_elf_symbols_read(const struct gt_elf *elf, gt_elf_functions *ret);
+
+/* The index of the function that holds ADDRESS, or UINT32_MAX. */
+uint32_t gt_elf_function_at(const gt_elf_functions *functions, uint64_t address);
+
+/*
+ * How calls of the functions NAMES, of other libraries or linked in, can look in this file. The
+ * caller clears the array. -ENOMEM, -EBADMSG, -EOPNOTSUPP for a machine whose stubs are not
+ * understood.
+ */
+int gt_elf_imports_read(const struct gt_elf *elf, const char *const names[], uint32_t name_count,
+			gt_elf_imports *ret);
+
+/* True when the dynamic symbols define a name, or when a library whose name starts so is needed. */
+bool gt_elf_exports(const struct gt_elf *elf, const char *name);
+bool gt_elf_needs(const struct gt_elf *elf, const char *library_prefix);
