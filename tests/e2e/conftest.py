@@ -34,7 +34,7 @@ def _able_to_trace():
 
 
 def pytest_generate_tests(metafunc):
-    """`interpreter` is every unstripped Python; `some_interpreter` a few of them; `newest` one."""
+    """`interpreter` is every unstripped Python; `some_interpreter` a few of them."""
     for fixture, found in (
         ("interpreter", interpreters.unstripped()),
         ("some_interpreter", interpreters.some(3)),

@@ -1,0 +1,106 @@
+"""Our files in stock perf, and stock perf's files in giltrace: the same events, one by one."""
+
+import collections
+import os
+import signal
+import subprocess
+
+import pytest
+
+import probes
+from runner import WORKLOADS, perf_script
+from test_probes import start_waiting
+
+pytestmark = pytest.mark.usefixtures("perf")
+
+
+def test_perf_script_shows_the_same_events(giltrace, interpreter):
+    result = giltrace.workload(
+        interpreter, "busy_threads", 0.5, 2, options=["--keep-data", "data"]
+    )
+    samples = perf_script(giltrace.folder / "data" / "gil.perf.data")
+    assert len(samples) == result.summary["events"]
+    times = collections.defaultdict(set)
+    for tid, ns, event in samples:
+        times[tid, event].add(ns)
+    assert {event for _, event in times} == {"take", "acquired", "release", "switched"}
+    for tid, thread in result.timeline.threads.items():
+        assert thread["acquired"] == len(times[tid, "acquired"])
+        assert thread["switched"] == len(times[tid, "switched"])
+        ends = result.timeline.held[tid][:-1] if thread["main"] else result.timeline.held[tid]
+        missing = [end for _, end in ends if end not in times[tid, "release"]]
+        assert len(missing) <= result.summary["inferred"]
+        starts = [start for start, _ in result.timeline.held[tid]]
+        missing = [start for start in starts if start not in times[tid, "acquired"]]
+        assert len(missing) <= result.summary["inferred"]
+
+
+def test_perf_report_opens_it(giltrace, python):
+    giltrace.run("-q", "--keep-data", "data", "--python", python.path, "-c", "pass")
+    done = subprocess.run(
+        ["perf", "report", "-i", giltrace.folder / "data" / "gil.perf.data", "--stdio"],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stderr
+    for event in ("take", "acquired", "release"):
+        assert f"/{event}'" in done.stdout or f":{event}'" in done.stdout
+
+
+def test_kept_data_give_the_same_report_later(giltrace, some_interpreter):
+    first = giltrace.workload(
+        some_interpreter, "busy_threads", 0.5, 2, options=["--keep-data", "data"]
+    )
+    for source in ("data", "data/gil.perf.data"):
+        again = giltrace.run("report", *giltrace.outputs(), source)
+        assert again.status == 0, again.stderr
+        giltrace.collect(again).timeline.check()
+        assert again.summary["processes"][0]["threads"] == first.summary["processes"][0]["threads"]
+        assert again.summary["blame"] == first.summary["blame"]
+        assert again.summary["events"] == first.summary["events"]
+
+
+def test_record_then_report(giltrace, python):
+    recorded = giltrace.run("record", "--keep-data", "data", "--python", python.path, "-c", "pass")
+    assert recorded.status == 0, recorded.stderr
+    assert os.listdir(giltrace.folder) == ["data"]
+    reported = giltrace.run("report", "data")
+    assert reported.status == 0, reported.stderr
+    assert "has gil%" in reported.stderr
+    assert os.listdir(giltrace.folder) == ["data"], "report writes a page only with -o"
+
+
+@pytest.mark.parametrize("options", [[], ["-z"]], ids=["plain", "compressed"])
+def test_file_of_stock_perf(giltrace, some_interpreter, options):
+    """Recorded on probes of the same names in a group of another."""
+    group = f"giltrace_test_{os.getpid()}"
+    process = start_waiting(giltrace, some_interpreter, "-q")
+    lines = probes.definitions(f"giltrace_{process.pid}")
+    try:
+        for line in lines:
+            probes.add(line.replace(f"giltrace_{process.pid}", group).replace(
+                f"/proc/{process.pid}/", f"/proc/{os.getpid()}/"
+            ))
+        process.send_signal(signal.SIGTERM)
+        giltrace.finish(process)
+        facts = giltrace.folder / "facts.json"
+        workload = [WORKLOADS / "busy_threads.py", facts, "1", "2"]
+        subprocess.run(
+            ["perf", "record", "-q", "-k", "CLOCK_MONOTONIC", "-m", "8M", *options, "-e", f"{group}:*"]
+            + ["-o", giltrace.folder / "perf.data", some_interpreter.path, *workload],
+            check=True,
+            capture_output=True,
+        )
+    finally:
+        probes.remove_group(group)
+    result = giltrace.run("report", *giltrace.outputs(), giltrace.folder / "perf.data")
+    assert result.status == 0, result.stderr
+    giltrace.collect(result)
+    result.timeline.check()
+    samples = perf_script(giltrace.folder / "perf.data")
+    assert result.summary["events"] == len(samples) > 500
+    for window in result.facts["busy"]:
+        thread = result.timeline.threads[window["tid"]]
+        assert 0.40 <= thread["has_gil_ns"] / thread["total_ns"] <= 0.60
+        assert result.timeline.wanted_share(window) >= 0.95
