@@ -2,9 +2,9 @@
 /*
  * Reads a perf.data file, whoever wrote it, and gives its records in time order.
  *
- * The file is mapped; records point into the mapping and are valid until gt_perfdata_close(). Every
- * size and offset in it is checked before use: a broken file ends in one message that names the file,
- * the offset and the reason, and in -EBADMSG.
+ * What a record points to is valid until the next call of gt_perfdata_next(): compressed data is
+ * kept no longer than needed. Every size and offset in the file is checked before use: a broken
+ * file ends in one message that names the file, the offset and the reason, and in -EBADMSG.
  *
  * The format: tools/perf/Documentation/perf.data-file-format.txt in the Linux source, and
  * include/uapi/linux/perf_event.h for the records.
@@ -24,8 +24,9 @@ struct gt_perfdata;
 /* One event of the file. Owned by the reader. */
 struct gt_perf_event {
 	const struct perf_event_attr *attr;
-	const char *system; /* "giltrace_4711"; NULL when the event is no tracepoint with a format */
-	const char *name;   /* "acquired" */
+	const char
+		*system;  /* "giltrace_4711"; NULL when the event is no tracepoint with a format */
+	const char *name; /* "acquired"; "unknown" when the file does not say */
 };
 
 /* Where a field of a tracepoint lies in the raw data of its samples. */
@@ -40,9 +41,9 @@ struct gt_perfdata_info {
 	const char *hostname;
 	const char *os_release;
 	const char *arch;
-	const char *command; /* of the recorder, blanks between arguments */
-	int32_t clock_id;    /* CLOCK_MONOTONIC …; -1 when not known */
-	uint64_t clock_ns;   /* with clock_id: one moment on that clock … */
+	const char *command;  /* of the recorder, blanks between arguments */
+	int32_t clock_id;     /* CLOCK_MONOTONIC …; -1 when not known */
+	uint64_t clock_ns;    /* with clock_id: one moment on that clock … */
 	uint64_t realtime_ns; /* … and the same one on CLOCK_REALTIME; both 0 when not known */
 };
 
@@ -50,18 +51,19 @@ struct gt_perf_record {
 	uint32_t type; /* PERF_RECORD_* */
 	uint16_t misc;
 	uint16_t size;
-	uint64_t offset; /* in the file, for messages; of the compressed record where there is one */
-	uint64_t time_ns;
+	uint64_t
+		offset; /* in the file, for messages; of the compressed record where there is one */
+	uint64_t time_ns; /* 0 when not known: the recorder describes what was there before it */
 	uint32_t pid, tid;
 	uint32_t event; /* index of the event that it belongs to, or GT_PERF_NO_INDEX */
 	/*
-	 * Which ring it went through: the position of its identifier among those of its event, which
-	 * are in the order of the recorder's rings. GT_PERF_NO_INDEX when not known.
+	 * Which ring it went through: the position of its identifier among those of its event,
+	 * which are in the order of the recorder's rings. GT_PERF_NO_INDEX when not known.
 	 */
 	uint32_t ring;
 	union {
 		struct {
-			const void *raw; /* of a tracepoint; 4-byte aligned at least */
+			const void *raw; /* of a tracepoint, or NULL; not aligned */
 			uint32_t raw_size;
 		} sample;
 		struct {
@@ -73,7 +75,7 @@ struct gt_perf_record {
 		} comm;
 		struct {
 			uint64_t start, length, file_offset;
-			const char *path;        /* NUL behind it within the record */
+			const char *path;	 /* NUL behind it within the record */
 			const uint8_t *build_id; /* NULL when not recorded */
 			uint32_t build_id_size;
 			bool executable;
@@ -86,8 +88,8 @@ struct gt_perf_record {
 
 /*
  * Opens PATH and reads its header, attributes, features and tracing data. On failure a message has
- * been logged: -ENOENT, -EACCES …, -EISDIR, -EBADMSG for a file that is empty, truncated, broken or no
- * perf.data, -EOPNOTSUPP for one of another byte order or with what is not supported (named).
+ * been logged: -ENOENT, -EACCES …, -EISDIR, -EBADMSG for a file that is empty, truncated, broken or
+ * no perf.data, -EOPNOTSUPP for one of another byte order or with what is not supported (named).
  */
 int gt_perfdata_open(const char *path, struct gt_perfdata **ret);
 void gt_perfdata_close(struct gt_perfdata *perfdata);
@@ -121,13 +123,14 @@ static inline bool gt_perf_field_read(const struct gt_perf_record *record,
 
 /*
  * The next record in time order: 1, or 0 at the end, or a negative errno (logged). Records of the
- * recorder's own housekeeping (finished rounds, …) are not given. Memory is bounded by the recorder's
- * rounds: what one of them holds is sorted at a time.
+ * recorder's own housekeeping (finished rounds, …) are not given. Memory is bounded by the
+ * recorder's rounds: what one of them holds is sorted at a time.
  */
 int gt_perfdata_next(struct gt_perfdata *perfdata, struct gt_perf_record *ret);
 
 /* How far gt_perfdata_next() has come, in bytes of the data section. */
-void gt_perfdata_progress(const struct gt_perfdata *perfdata, uint64_t *ret_done, uint64_t *ret_total);
+void gt_perfdata_progress(const struct gt_perfdata *perfdata, uint64_t *ret_done,
+			  uint64_t *ret_total);
 
 /*
  * Records that came later than their round allows, which were given out of order by at most that
