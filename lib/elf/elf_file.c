@@ -282,6 +282,30 @@ bool gt_elf_has_section(const struct gt_elf *elf, const char *name)
 	return false;
 }
 
+static int compare_code_sections(const void *left, const void *right)
+{
+	const struct gt_elf_code_section *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->end > b->end) - (a->end < b->end);
+}
+
+/* Only a broken file has them; to look through the same bytes many times over would take for ever.
+ */
+static void drop_overlaps(gt_elf_code_sections *sections)
+{
+	uint32_t kept = 0;
+
+	if (sections->count > 0)
+		qsort(sections->items, sections->count, sizeof(*sections->items),
+		      compare_code_sections);
+	for (uint32_t i = 0; i < sections->count; i++)
+		if (kept == 0 || sections->items[i].start >= sections->items[kept - 1].end)
+			sections->items[kept++] = sections->items[i];
+	sections->count = kept;
+}
+
 int gt_elf_code_sections_read(const struct gt_elf *elf, gt_elf_code_sections *ret)
 {
 	gt_elf_code_sections sections = {0};
@@ -303,6 +327,7 @@ int gt_elf_code_sections_read(const struct gt_elf *elf, gt_elf_code_sections *re
 						     .end = header->sh_addr + header->sh_size,
 						     .name = section->name};
 	}
+	drop_overlaps(&sections);
 	*ret = sections;
 	return 0;
 }

@@ -7,8 +7,8 @@
  *     release   the call of pthread_cond_signal(cond) in drop_gil: it has let go
  *     switched  the call of pthread_mutex_unlock(switch_mutex) in drop_gil: asked to let go, it has
  *               done waiting for another thread to take it
- *     retake    not probed: the return address of the eval loop's call of take_gil after a requested
- *               drop (up to 3.12). A take that returns there follows such a drop.
+ *     retake    not probed: the return address of the eval loop's call of take_gil after a
+ * requested drop (up to 3.12). A take that returns there follows such a drop.
  */
 #pragma once
 
@@ -40,9 +40,9 @@ struct gt_gil_sites {
 };
 
 /*
- * Finds the sites in the file that holds the GIL: libpython, or the program where that is linked in.
- * -ENODATA when the file is stripped or has no take_gil (logged, with what to do); -EOPNOTSUPP for a
- * machine whose code is not understood; -EBADMSG for a broken file. The caller clears RET.
+ * Finds the sites in the file that holds the GIL: libpython, or the program where that is linked
+ * in. -ENODATA when the file is stripped or has no take_gil (logged, with what to do); -EOPNOTSUPP
+ * for a machine whose code is not understood; -EBADMSG for a broken file. The caller clears RET.
  */
 int gt_gil_sites_find(struct gt_elf *elf, struct gt_gil_sites *ret);
 void gt_gil_sites_clear(struct gt_gil_sites *sites);
