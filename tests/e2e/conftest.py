@@ -46,7 +46,9 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture
 def python():
     """One interpreter, for what does not depend on its version."""
-    return next((i for i in interpreters.unstripped() if i.minor == 11), interpreters.unstripped()[-1])
+    return next(
+        (i for i in interpreters.unstripped() if i.minor == 11), interpreters.unstripped()[-1]
+    )
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def _candidates():
                 yield path
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def find_interpreters():
     """Every CPython 3 with a GIL, once each, oldest first."""
     found = {}

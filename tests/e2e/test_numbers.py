@@ -38,7 +38,7 @@ def takes(result, tid):
 
 
 def both_live(result):
-    """The time in which all busy threads live, and how much of it the GIL was held by one of them."""
+    """How much of the time in which all busy threads live they held the GIL, together."""
     threads = [result.timeline.threads[window["tid"]] for window in result.facts["busy"]]
     start = max(thread["start_ns"] for thread in threads)
     end = min(thread["end_ns"] for thread in threads)

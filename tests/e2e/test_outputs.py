@@ -1,6 +1,5 @@
 """The shape of what giltrace writes."""
 
-import json
 import re
 
 import pytest
@@ -78,10 +77,7 @@ def test_summary_json(giltrace, interpreter):
     assert (summary["schema"], summary["giltrace"]) == (1, "0.1.0")
     assert (summary["clock"], summary["probe"]) == ("CLOCK_MONOTONIC", "uprobe")
     assert summary["found_by"] == "symbols"
-    assert summary["command"][-4:-2] == [
-        str(giltrace.folder / "facts.json").join(["", ""]),
-        "0.3",
-    ] or summary["command"][-2:] == ["0.3", "2"]
+    assert summary["command"][-2:] == ["0.3", "2"]
     (process,) = summary["processes"]
     check_shape(process, PROCESS)
     check_shape(process["python"], PYTHON)
@@ -135,7 +131,7 @@ def test_table(traced):
     for column in ("PID", "total(us)", "no gil%", "has gil%", "gil wait%"):
         assert column in heading
     for tid, thread in traced.timeline.threads.items():
-        (row,) = [line for line in lines if re.match(rf"\s*{tid}\*?\s", line)]
+        (row,) = (line for line in lines if re.match(rf"\s*{tid}\*?\s", line))
         assert ("*" in row.split()[0] + row.split()[1]) == thread["main"]
         for key in ("no_gil_ns", "has_gil_ns", "gil_wait_ns"):
             assert f"{100 * thread[key] / thread['total_ns']:.1f}" in row
@@ -172,7 +168,7 @@ def test_thread_names_are_hostile(giltrace, python):
     result.timeline.check()
     names = {thread["name"] for thread in result.timeline.threads.values()}
     assert {"</script>", 'a"b\\c', "x: (1) [2]", ""} <= names
-    assert "\x01" not in result.stderr and "\\x" not in json.dumps(result.summary["schema"])
+    assert "\x01" not in result.stderr, "a terminal would obey it"
 
 
 def test_outputs_replace_older_files_whole(giltrace, python):

@@ -1,23 +1,21 @@
 """Our files in stock perf, and stock perf's files in giltrace: the same events, one by one."""
 
 import collections
+import contextlib
 import os
-import signal
 import subprocess
 
 import pytest
+from test_probes import start_waiting
 
 import probes
 from runner import WORKLOADS, perf_script
-from test_probes import start_waiting
 
 pytestmark = pytest.mark.usefixtures("perf")
 
 
 def test_perf_script_shows_the_same_events(giltrace, interpreter):
-    result = giltrace.workload(
-        interpreter, "busy_threads", 0.5, 2, options=["--keep-data", "data"]
-    )
+    result = giltrace.workload(interpreter, "busy_threads", 0.5, 2, options=["--keep-data", "data"])
     samples = perf_script(giltrace.folder / "data" / "gil.perf.data")
     assert len(samples) == result.summary["events"]
     times = collections.defaultdict(set)
@@ -71,35 +69,35 @@ def test_record_then_report(giltrace, python):
     assert os.listdir(giltrace.folder) == ["data"], "report writes a page only with -o"
 
 
+@contextlib.contextmanager
+def same_probes_in_another_group(giltrace, interpreter):
+    """What an administrator may have set up: the probes are there with no giltrace running."""
+    group = f"giltrace_test_{os.getpid()}"
+    process = start_waiting(giltrace, interpreter, "-q")
+    try:
+        for line in probes.definitions(f"giltrace_{process.pid}"):
+            probes.add(line.replace(f"giltrace_{process.pid}", group))
+        process.terminate()
+        giltrace.finish(process)
+        yield group
+    finally:
+        process.kill()
+        probes.remove_group(group)
+
+
 @pytest.mark.parametrize("options", [[], ["-z"]], ids=["plain", "compressed"])
 def test_file_of_stock_perf(giltrace, some_interpreter, options):
-    """Recorded on probes of the same names in a group of another."""
-    group = f"giltrace_test_{os.getpid()}"
-    process = start_waiting(giltrace, some_interpreter, "-q")
-    lines = probes.definitions(f"giltrace_{process.pid}")
-    try:
-        for line in lines:
-            probes.add(line.replace(f"giltrace_{process.pid}", group).replace(
-                f"/proc/{process.pid}/", f"/proc/{os.getpid()}/"
-            ))
-        process.send_signal(signal.SIGTERM)
-        giltrace.finish(process)
-        facts = giltrace.folder / "facts.json"
-        workload = [WORKLOADS / "busy_threads.py", facts, "1", "2"]
-        subprocess.run(
-            ["perf", "record", "-q", "-k", "CLOCK_MONOTONIC", "-m", "8M", *options, "-e", f"{group}:*"]
-            + ["-o", giltrace.folder / "perf.data", some_interpreter.path, *workload],
-            check=True,
-            capture_output=True,
-        )
-    finally:
-        probes.remove_group(group)
-    result = giltrace.run("report", *giltrace.outputs(), giltrace.folder / "perf.data")
+    data = giltrace.folder / "perf.data"
+    facts = giltrace.folder / "facts.json"
+    workload = [some_interpreter.path, WORKLOADS / "busy_threads.py", facts, "1", "2"]
+    with same_probes_in_another_group(giltrace, some_interpreter) as group:
+        record = f"perf record -q -k CLOCK_MONOTONIC -m 8M -e {group}:*".split()
+        subprocess.run([*record, *options, "-o", data, *workload], check=True, capture_output=True)
+    result = giltrace.run("report", *giltrace.outputs(), data)
     assert result.status == 0, result.stderr
     giltrace.collect(result)
     result.timeline.check()
-    samples = perf_script(giltrace.folder / "perf.data")
-    assert result.summary["events"] == len(samples) > 500
+    assert result.summary["events"] == len(perf_script(data)) > 500
     for window in result.facts["busy"]:
         thread = result.timeline.threads[window["tid"]]
         assert 0.40 <= thread["has_gil_ns"] / thread["total_ns"] <= 0.60

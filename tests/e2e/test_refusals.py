@@ -1,4 +1,4 @@
-"""What cannot be done: one message that says what and why, the right status, and nothing started."""
+"""What cannot be done: one message that says why, the right status, and nothing started."""
 
 import os
 import shutil

@@ -48,7 +48,9 @@ def test_everything_is_as_without_giltrace(giltrace, interpreter):
 
 
 def test_streams_pass_through(giltrace, some_interpreter):
-    code = "import sys; sys.stdout.write(sys.stdin.read().upper()); sys.stderr.write('complaint\\n')"
+    code = (
+        "import sys; sys.stdout.write(sys.stdin.read().upper()); sys.stderr.write('complaint\\n')"
+    )
     result = giltrace.run("--python", some_interpreter.path, "-c", code, given=b"some text\n")
     assert result.status == 0, result.stderr
     assert result.stdout == b"SOME TEXT\n"
@@ -83,7 +85,9 @@ def test_exit_status_passes_through(giltrace, python, code, status):
 def test_module(giltrace, some_interpreter):
     (giltrace.folder / "package").mkdir()
     (giltrace.folder / "package" / "__main__.py").write_text("import sys; print(sys.argv[1:])")
-    result = giltrace.run("-q", "--python", some_interpreter.path, "-m", "package", "-c", "--", "-q")
+    result = giltrace.run(
+        "-q", "--python", some_interpreter.path, "-m", "package", "-c", "--", "-q"
+    )
     assert (result.status, result.stdout) == (0, b"['-c', '--', '-q']\n"), result.stderr
 
 
@@ -171,8 +175,13 @@ class TestWhichPython:
     def test_symlink(self, giltrace, some_interpreter):
         link = giltrace.folder / "snake"
         link.symlink_to(some_interpreter.path)
-        result = giltrace.run("-q", "--python", link, "-c", "import sys; print(sys.version_info[1])")
-        assert (result.status, result.stdout) == (0, b"%d\n" % some_interpreter.minor), result.stderr
+        result = giltrace.run(
+            "-q", "--python", link, "-c", "import sys; print(sys.version_info[1])"
+        )
+        assert (result.status, result.stdout) == (
+            0,
+            b"%d\n" % some_interpreter.minor,
+        ), result.stderr
 
     def test_shim_on_path(self, giltrace, some_interpreter):
         """A script that sets something up and runs the real one, as pyenv's does."""
@@ -195,7 +204,10 @@ class TestWhichPython:
         environment = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}")
         code = "import sys; print(sys.version_info[1])"
         result = giltrace.run("-q", "--python", "mypython", "-c", code, env=environment)
-        assert (result.status, result.stdout) == (0, b"%d\n" % some_interpreter.minor), result.stderr
+        assert (result.status, result.stdout) == (
+            0,
+            b"%d\n" % some_interpreter.minor,
+        ), result.stderr
 
     def test_relative_path(self, giltrace, python):
         (giltrace.folder / "snake").symlink_to(python.path)

@@ -1,5 +1,6 @@
 """The GIL's intervals as the Chrome JSON has them, and what must hold for them always."""
 
+import itertools
 import json
 import re
 from decimal import Decimal
@@ -30,7 +31,9 @@ class Timeline:
     def __init__(self, summary, chrome):
         self.summary = summary
         self.threads = {
-            thread["tid"]: thread for process in summary["processes"] for thread in process["threads"]
+            thread["tid"]: thread
+            for process in summary["processes"]
+            for thread in process["threads"]
         }
         self.pid_of = {
             thread["tid"]: process["pid"]
@@ -95,7 +98,7 @@ class Timeline:
             drawn = sum(end - start for start, end in intervals[tid])
             assert drawn == thread[key], f"{key} of {tid}: {drawn} in the timeline, {thread[key]}"
         every = sorted(self.held[tid] + self.waits[tid] + self.unknown[tid])
-        assert all(first[1] <= second[0] for first, second in zip(every, every[1:]))
+        assert all(first[1] <= second[0] for first, second in itertools.pairwise(every))
         if every:
             assert thread["start_ns"] <= every[0][0] and every[-1][1] <= thread["end_ns"]
 
@@ -107,7 +110,7 @@ class Timeline:
                 for thread in process["threads"]
                 for start, end in self.held[thread["tid"]]
             )
-            for first, second in zip(holds, holds[1:]):
+            for first, second in itertools.pairwise(holds):
                 assert first[1] <= second[0], f"two holders at once: {first} and {second}"
 
     def _check_sums(self):

@@ -1,4 +1,4 @@
-"""describe_self.py FACTS [ARGS]: arguments, environment, streams and working folder, byte by byte."""
+"""describe_self.py FACTS [ARGS]: what a program can see of how it was started, byte by byte."""
 
 import os
 import signal

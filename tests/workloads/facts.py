@@ -1,4 +1,4 @@
-"""What a workload knows about itself, measured inside it: for tests to hold giltrace's figures against.
+"""What a workload measures about itself, for tests to hold giltrace's figures against.
 
 Works on Python 3.6 and later.
 """
@@ -44,7 +44,7 @@ def compute_until(end_ns):
 
 
 def run_threads(functions):
-    """Runs each function in a thread of its name, and waits for all. Gives the time spent in join."""
+    """Runs each function in a thread of its name; gives the time that it took to join them."""
     threads = [threading.Thread(target=f, name=getattr(f, "__name__", "worker")) for f in functions]
     for thread in threads:
         thread.start()

@@ -1,4 +1,4 @@
-"""round_trips.py FACTS COUNT THREADS: release and take the GIL COUNT times in each of some threads."""
+"""round_trips.py FACTS COUNT THREADS: threads that each release and take the GIL COUNT times."""
 
 import os
 import sys

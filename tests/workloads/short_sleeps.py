@@ -1,4 +1,4 @@
-"""short_sleeps.py FACTS SECONDS: a thread that computes beside one that sleeps 1 ms again and again."""
+"""short_sleeps.py FACTS SECONDS: one thread computes, one sleeps 1 ms again and again."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""writers.py FACTS SECONDS: four threads that write to /dev/null in a loop beside one that computes."""
+"""writers.py FACTS SECONDS: four threads write to /dev/null in a loop, one computes."""
 
 import os
 import sys
