@@ -316,6 +316,7 @@ int gt_elf_code_sections_read(const struct gt_elf *elf, gt_elf_code_sections *re
 
 		if (header->sh_type != SHT_PROGBITS || !(header->sh_flags & SHF_EXECINSTR) ||
 		    !gt_elf_bytes(elf, header->sh_addr, header->sh_size) ||
+		    gt_string_starts_with(section->name, ".plt") ||
 		    gt_string_starts_with(section->name, ".bolt.org."))
 			continue;
 		code = gt_array_push(&sections);

@@ -142,7 +142,7 @@ static bool jumps_into(const struct gt_gil_code *code, const struct gt_elf_funct
 	return false;
 }
 
-uint32_t gt_gil_code_whole(const struct gt_gil_code *code, uint32_t function)
+static uint32_t find_whole(const struct gt_gil_code *code, uint32_t function)
 {
 	const struct gt_elf_function *part = &code->functions.items[function];
 	const char *suffix = strstr(part->name, ".cold");
@@ -160,6 +160,18 @@ uint32_t gt_gil_code_whole(const struct gt_gil_code *code, uint32_t function)
 			return i;
 	}
 	return function;
+}
+
+uint32_t gt_gil_code_whole(struct gt_gil_code *code, uint32_t function)
+{
+	uint32_t whole = gt_hash_get(&code->wholes, function);
+
+	if (whole != GT_HASH_NONE)
+		return whole;
+	whole = find_whole(code, function);
+	/* Out of memory, it is found out again the next time. */
+	(void)gt_hash_set(&code->wholes, function, whole);
+	return whole;
 }
 
 static int read_targets(struct gt_gil_code *code)
@@ -208,6 +220,7 @@ void gt_gil_code_clear(struct gt_gil_code *code)
 	gt_array_clear(&code->functions);
 	gt_array_clear(&code->imports);
 	gt_hash_clear(&code->targets);
+	gt_hash_clear(&code->wholes);
 	gt_array_clear(&code->calls);
 	*code = (struct gt_gil_code){0};
 }

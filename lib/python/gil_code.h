@@ -37,6 +37,7 @@ struct gt_gil_code {
 	gt_elf_functions functions; /* from whichever provider knew them */
 	gt_elf_imports imports;
 	struct gt_hash targets; /* address of a stub, slot or body → gt_gil_callee */
+	struct gt_hash wholes;	/* what gt_gil_code_whole has found out already */
 	gt_gil_calls calls;	/* of those targets, by rising address; callee is a gt_gil_callee */
 };
 
@@ -64,4 +65,4 @@ int gt_gil_code_find_calls(const struct gt_gil_code *code, const struct gt_hash 
  * into one that is named NAME.cold and that only the function itself jumps to. FUNCTION, when it is
  * no such part.
  */
-uint32_t gt_gil_code_whole(const struct gt_gil_code *code, uint32_t function);
+uint32_t gt_gil_code_whole(struct gt_gil_code *code, uint32_t function);

@@ -23,10 +23,10 @@ struct step {
 };
 
 struct walk {
-	const struct gt_gil_code *code;
+	struct gt_gil_code *code;
 	const struct gt_gil_landmarks *landmarks;
 	struct gt_gil_aftermath *aftermath;
-	uint64_t home; /* start of the whole function that the release is in */
+	uint32_t home; /* the whole function that the release is in */
 	GT_ARRAY(struct step) pending;
 	struct gt_hash seen; /* steps that were taken, by step_key() */
 	uint32_t steps;
@@ -73,15 +73,24 @@ static int add_address(gt_gil_offsets *addresses, uint64_t address)
 	return 0;
 }
 
-static bool is_in_take(const struct walk *walk, uint64_t address)
+/* The whole function that ADDRESS is in, or UINT32_MAX. */
+static uint32_t whole_at(const struct walk *walk, uint64_t address)
 {
 	uint32_t function = gt_elf_function_at(&walk->code->functions, address);
 
-	if (function == UINT32_MAX)
-		return false;
-	function = gt_gil_code_whole(walk->code, function);
-	return gt_hash_get(&walk->landmarks->takes, walk->code->functions.items[function].start) !=
-	       GT_HASH_NONE;
+	return function == UINT32_MAX ? UINT32_MAX : gt_gil_code_whole(walk->code, function);
+}
+
+static bool is_take(const struct walk *walk, uint64_t entry)
+{
+	return entry && gt_hash_get(&walk->landmarks->takes, entry) != GT_HASH_NONE;
+}
+
+static bool is_in_take(const struct walk *walk, uint64_t address)
+{
+	uint32_t whole = whole_at(walk, address);
+
+	return whole != UINT32_MAX && is_take(walk, walk->code->functions.items[whole].start);
 }
 
 /*
@@ -90,7 +99,8 @@ static bool is_in_take(const struct walk *walk, uint64_t address)
  */
 static int step_return(struct walk *walk, const struct step *step)
 {
-	uint32_t callee = gt_hash_get(&walk->landmarks->callees, walk->home);
+	uint64_t home = walk->code->functions.items[walk->home].start;
+	uint32_t callee = gt_hash_get(&walk->landmarks->callees, home);
 	int r;
 
 	if (step->in_caller || step->stage == STAGE_RELEASED || step->stage == STAGE_SWITCHING ||
@@ -131,6 +141,19 @@ static int stage_behind(enum stage stage, enum gt_gil_callee callee)
 	return -1;
 }
 
+/*
+ * A call of take_gil is the eval loop's own only in the function that drops the GIL as well. A way
+ * that leads out of it ends in functions that others use too, and who do not come from a drop.
+ */
+static int step_take(struct walk *walk, const struct step *step, uint64_t call, uint64_t behind)
+{
+	if (step->stage != STAGE_UNLOCKED && step->stage != STAGE_SWITCHED)
+		return 0;
+	if (!step->in_caller && whole_at(walk, call) != walk->home)
+		return 0;
+	return add_address(&walk->aftermath->retakes, behind);
+}
+
 static int step_call(struct walk *walk, const struct step *step,
 		     const struct gt_instruction *instruction)
 {
@@ -138,12 +161,8 @@ static int step_call(struct walk *walk, const struct step *step,
 	uint64_t behind = instruction->address + instruction->size;
 	int stage, r;
 
-	if (instruction->target &&
-	    gt_hash_get(&walk->landmarks->takes, instruction->target) != GT_HASH_NONE) {
-		if (step->stage != STAGE_UNLOCKED && step->stage != STAGE_SWITCHED)
-			return 0;
-		return add_address(&walk->aftermath->retakes, behind);
-	}
+	if (is_take(walk, instruction->target))
+		return step_take(walk, step, instruction->address, behind);
 	stage = stage_behind(step->stage, callee);
 	if (stage < 0)
 		return 0;
@@ -175,6 +194,21 @@ static int step_on(struct walk *walk, const struct step *step,
 	return go(walk, behind, step->stage, step->in_caller);
 }
 
+static int step_jump(struct walk *walk, const struct step *step,
+		     const struct gt_instruction *instruction)
+{
+	if (gt_gil_code_callee(walk->code, instruction) != GT_GIL_CALLEE_OTHER)
+		return step_call(walk, step, instruction);
+	/* A tail call of take_gil returns to a caller that cannot be told from here. */
+	if (!instruction->target || is_take(walk, instruction->target))
+		return 0;
+	/* The function that the release is in may have parts that are not known as such. */
+	if (step->in_caller &&
+	    whole_at(walk, instruction->target) != whole_at(walk, instruction->address))
+		return 0;
+	return go(walk, instruction->target, step->stage, step->in_caller);
+}
+
 static int take_step(struct walk *walk, const struct step *step)
 {
 	struct gt_instruction instruction;
@@ -189,15 +223,9 @@ static int take_step(struct walk *walk, const struct step *step)
 		r = step_on(walk, step, &instruction);
 		if (r < 0)
 			return r;
-		/* fall through */
+		return step_jump(walk, step, &instruction);
 	case GT_INSTRUCTION_JUMP:
-		if (gt_gil_code_callee(walk->code, &instruction) != GT_GIL_CALLEE_OTHER)
-			return step_call(walk, step, &instruction);
-		/* A tail call of take_gil returns to a caller that cannot be told from here. */
-		if (!instruction.target ||
-		    gt_hash_get(&walk->landmarks->takes, instruction.target) != GT_HASH_NONE)
-			return 0;
-		return go(walk, instruction.target, step->stage, step->in_caller);
+		return step_jump(walk, step, &instruction);
 	case GT_INSTRUCTION_RETURN:
 		return step_return(walk, step);
 	case GT_INSTRUCTION_TRAP:
@@ -208,15 +236,14 @@ static int take_step(struct walk *walk, const struct step *step)
 	return 0;
 }
 
-int gt_gil_flow_follow(const struct gt_gil_code *code, const struct gt_gil_landmarks *landmarks,
+int gt_gil_flow_follow(struct gt_gil_code *code, const struct gt_gil_landmarks *landmarks,
 		       const struct gt_gil_call *release, struct gt_gil_aftermath *ret)
 {
 	_cleanup_(walk_clear) struct walk walk = {
 		.code = code, .landmarks = landmarks, .aftermath = ret};
-	uint32_t home = gt_gil_code_whole(code, release->function);
 	int r;
 
-	walk.home = code->functions.items[home].start;
+	walk.home = gt_gil_code_whole(code, release->function);
 	r = go(&walk, release->next, STAGE_RELEASED, false);
 	while (r >= 0 && walk.pending.count > 0 && walk.steps++ < MAX_STEPS) {
 		struct step step = walk.pending.items[--walk.pending.count];

@@ -35,6 +35,6 @@ struct gt_gil_aftermath {
  * gets lost in absurd code is given up after a while: what it has found by then stands. -ENOMEM,
  * logged.
  */
-int gt_gil_flow_follow(const struct gt_gil_code *code, const struct gt_gil_landmarks *landmarks,
+int gt_gil_flow_follow(struct gt_gil_code *code, const struct gt_gil_landmarks *landmarks,
 		       const struct gt_gil_call *release, struct gt_gil_aftermath *ret);
 void gt_gil_aftermath_clear(struct gt_gil_aftermath *aftermath);

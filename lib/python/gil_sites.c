@@ -60,7 +60,7 @@ static int add_site(struct search *search, enum gt_gil_site_kind kind, uint64_t 
 	return 0;
 }
 
-static const struct gt_elf_function *whole_function(const struct search *search,
+static const struct gt_elf_function *whole_function(struct search *search,
 						    const struct gt_gil_call *call)
 {
 	return &search->code.functions.items[gt_gil_code_whole(&search->code, call->function)];
@@ -95,7 +95,7 @@ static int find_takes(struct search *search)
  * Where the code does not tell the objects apart, it is taken for the former: the latter is the
  * last act of a thread, and rare.
  */
-static bool signals_what_it_waits_for(const struct search *search, const struct gt_gil_call *signal)
+static bool signals_what_it_waits_for(struct search *search, const struct gt_gil_call *signal)
 {
 	const struct gt_elf_function *function = whole_function(search, signal);
 	struct gt_argument signalled = gt_gil_argument(&search->code, signal);
