@@ -33,11 +33,18 @@ def _able_to_trace():
         pytest.skip(reason)
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--interpreters", type=int, default=99, metavar="N", help="try no more than N Pythons"
+    )
+
+
 def pytest_generate_tests(metafunc):
     """`interpreter` is every unstripped Python; `some_interpreter` a few of them."""
+    limit = metafunc.config.getoption("interpreters")
     for fixture, found in (
-        ("interpreter", interpreters.unstripped()),
-        ("some_interpreter", interpreters.some(3)),
+        ("interpreter", interpreters.some(limit)),
+        ("some_interpreter", interpreters.some(min(limit, 3))),
     ):
         if fixture in metafunc.fixturenames:
             metafunc.parametrize(fixture, found, ids=[i.version for i in found])

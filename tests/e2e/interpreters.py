@@ -84,4 +84,6 @@ def some(count):
     every = unstripped()
     if len(every) <= count:
         return every
+    if count == 1:
+        return every[-1:]
     return [every[round(n * (len(every) - 1) / (count - 1))] for n in range(count)]

@@ -1,0 +1,65 @@
+# Completion of giltrace(1) for bash.
+
+_giltrace() {
+	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+	local verb='' i
+	local output_options='-o --output --summary-json -q --quiet -v --verbose --help'
+	local run_options="$output_options --keep-data --python --buffer-size -m -c"
+
+	COMPREPLY=()
+	# Behind the program, everything is the program's.
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		-o | --output | --summary-json | --keep-data | --python | --buffer-size) ((i++)) ;;
+		-c) ((i + 1 >= COMP_CWORD)) || break ;;
+		-m) ((i + 1 >= COMP_CWORD)) || break ;;
+		-*) ;;
+		run | record | report)
+			[[ -z $verb ]] || break
+			verb=${COMP_WORDS[i]}
+			;;
+		*) break ;;
+		esac
+	done
+	if ((i < COMP_CWORD)); then
+		compopt -o default
+		return
+	fi
+
+	case $previous in
+	-c | --buffer-size) return ;;
+	--keep-data)
+		compopt -o dirnames
+		return
+		;;
+	--python)
+		mapfile -t COMPREPLY < <(compgen -c -- "$word" | grep python)
+		compopt -o default
+		return
+		;;
+	-m)
+		mapfile -t COMPREPLY < <(compgen -W "$(python3 -c \
+			'import pkgutil; print(*(m.name for m in pkgutil.iter_modules()))' 2>/dev/null)" -- "$word")
+		return
+		;;
+	-o | --output | --summary-json)
+		compopt -o default
+		return
+		;;
+	esac
+	case $word in
+	-*)
+		if [[ $verb == report ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "$output_options" -- "$word")
+		else
+			mapfile -t COMPREPLY < <(compgen -W "$run_options --version" -- "$word")
+		fi
+		;;
+	*)
+		[[ -n $verb ]] || mapfile -t COMPREPLY < <(compgen -W 'run record report' -- "$word")
+		compopt -o default
+		;;
+	esac
+}
+
+complete -F _giltrace giltrace

@@ -1,0 +1,20 @@
+# Completion of giltrace(1) for fish.
+
+set -l verbs run record report
+set -l no_verb "not __fish_seen_subcommand_from $verbs"
+set -l runs "not __fish_seen_subcommand_from report"
+
+complete -c giltrace -n $no_verb -a run -d 'Run a program and report'
+complete -c giltrace -n $no_verb -a record -d 'Run a program and keep what was recorded'
+complete -c giltrace -n $no_verb -a report -d 'Report on a recording'
+complete -c giltrace -n $no_verb -l version -d 'Print the version'
+complete -c giltrace -s o -l output -r -F -d 'Write a report: .html, .json, .json.gz'
+complete -c giltrace -l summary-json -r -F -d 'Write the figures as JSON'
+complete -c giltrace -s q -l quiet -d 'Print nothing but errors'
+complete -c giltrace -s v -l verbose -d 'Tell what is being done'
+complete -c giltrace -l help -d 'Print a short help'
+complete -c giltrace -n $runs -l keep-data -x -a '(__fish_complete_directories)' -d 'Keep what was recorded'
+complete -c giltrace -n $runs -l python -r -F -a '(__fish_complete_command)' -d 'The interpreter'
+complete -c giltrace -n $runs -l buffer-size -x -d 'Bytes for the events of each CPU'
+complete -c giltrace -n $runs -s m -x -d 'Run a module'
+complete -c giltrace -n $runs -s c -x -d 'Run a string'

@@ -1,0 +1,40 @@
+#compdef giltrace
+# Completion of giltrace(1) for zsh.
+
+_giltrace() {
+	local -a outputs running
+	outputs=(
+		'*'{-o+,--output=}'[write a report]:file:_files -g "*.(html|json|json.gz)"'
+		'--summary-json=[write the figures as JSON]:file:_files'
+		'(-v --verbose)'{-q,--quiet}'[print nothing but errors]'
+		'(-q --quiet)'{-v,--verbose}'[tell what is being done]'
+		'(- *)--help[print a short help]'
+	)
+	running=(
+		'--keep-data=[keep what was recorded]:directory:_directories'
+		'--python=[the interpreter]:interpreter:_command_names -e'
+		'--buffer-size=[bytes for the events of each CPU]:size'
+		'(-c 1)-m+[run a module]:module:_python_modules'
+		'(-m 1)-c+[run a string]:code'
+	)
+
+	case ${words[2]} in
+	report)
+		shift words
+		((CURRENT--))
+		_arguments -S $outputs '1:recording:_files'
+		;;
+	run | record)
+		shift words
+		((CURRENT--))
+		_arguments -S $outputs $running '1:script:_files -g "*.py"' '*:::argument:_files'
+		;;
+	*)
+		_arguments -S $outputs $running '(- *)--version[print the version]' \
+			'1: :_alternative "verbs:verb:(run record report)" "files:script:_files -g \*.py"' \
+			'*:::argument:_files'
+		;;
+	esac
+}
+
+_giltrace "$@"
