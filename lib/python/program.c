@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "python/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+#include "base/time.h"
+
+/* An environment alone may be 2 MiB and more. */
+#define MAX_OUTPUT_BYTES ((size_t)32 << 20)
+
+extern char **environ;
+
+static int check_executable(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0)
+		return -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(status.st_mode) || access(path, X_OK) < 0)
+		return -EACCES;
+	return 0;
+}
+
+static int find_in_path(const char *name, const char *folders, char **ret_path)
+{
+	int worst = -ENOENT;
+
+	for (;;) {
+		size_t length = strcspn(folders, ":");
+		/* An empty entry is the current folder. */
+		_cleanup_free_ char *path =
+			gt_format("%.*s%s%s", (int)length, folders, length ? "/" : "./", name);
+		int r;
+
+		if (!path)
+			return -ENOMEM;
+		r = check_executable(path);
+		if (r == 0) {
+			*ret_path = GT_STEAL(path);
+			return 0;
+		}
+		if (r == -EACCES)
+			worst = r;
+		if (folders[length] == '\0')
+			return worst;
+		folders += length + 1;
+	}
+}
+
+int gt_program_find(const char *name, char **ret_path)
+{
+	const char *folders = getenv("PATH");
+	char *path;
+	int r;
+
+	if (name[0] == '\0')
+		return -ENOENT;
+	if (!strchr(name, '/'))
+		/* The fallback is what execvp has in glibc. */
+		return find_in_path(name, folders ? folders : "/bin:/usr/bin", ret_path);
+	r = check_executable(name);
+	if (r < 0)
+		return r;
+	path = strdup(name);
+	if (!path)
+		return -ENOMEM;
+	*ret_path = path;
+	return 0;
+}
+
+/* What has come out of one pipe so far. */
+struct stream {
+	int fd; /* -1: ended */
+	char *text;
+	size_t size, capacity;
+};
+
+struct run {
+	struct stream output, errors;
+	pid_t pid; /* 0: none, or it has been waited for */
+	int status;
+};
+
+static void run_clear(struct run *run)
+{
+	if (run->pid > 0) {
+		/* With what it has started: a shim waits for its program. */
+		kill(-run->pid, SIGKILL);
+		while (waitpid(run->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	gt_closep(&run->output.fd);
+	gt_closep(&run->errors.fd);
+	free(run->output.text);
+	free(run->errors.text);
+}
+
+/* Takes what there is, without waiting. -EAGAIN when that is all for now; 0 at the end. */
+static int drain(struct stream *stream)
+{
+	while (stream->fd >= 0) {
+		ssize_t n;
+
+		if (stream->capacity - stream->size < 2) {
+			size_t bigger = stream->capacity ? stream->capacity * 2 : 8192;
+			char *moved;
+
+			if (bigger > MAX_OUTPUT_BYTES)
+				return -EFBIG;
+			moved = realloc(stream->text, bigger);
+			if (!moved)
+				return -ENOMEM;
+			stream->text = moved;
+			stream->capacity = bigger;
+		}
+		n = read(stream->fd, stream->text + stream->size,
+			 stream->capacity - stream->size - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		stream->size += (size_t)n;
+		stream->text[stream->size] = '\0';
+		if (n == 0) {
+			close(stream->fd);
+			stream->fd = -1;
+		}
+	}
+	return 0;
+}
+
+static int drain_both(struct run *run)
+{
+	int r;
+
+	r = drain(&run->output);
+	if (r < 0 && r != -EAGAIN)
+		return r;
+	r = drain(&run->errors);
+	return r == -EAGAIN ? 0 : r;
+}
+
+/* True when the program has ended, or is none of ours any more. */
+static bool reap(struct run *run)
+{
+	pid_t pid = waitpid(run->pid, &run->status, WNOHANG);
+
+	if (pid == 0 || (pid < 0 && errno == EINTR))
+		return false;
+	run->pid = 0;
+	return true;
+}
+
+/*
+ * Until the program has ended: the end of its output alone would not do, as something that it has
+ * started, and left behind, may keep that open.
+ */
+static int listen_until_end(struct run *run, uint64_t timeout_ns)
+{
+	uint64_t deadline = gt_clock_ns(CLOCK_MONOTONIC) + timeout_ns;
+
+	for (;;) {
+		struct pollfd polled[] = {{.fd = run->output.fd, .events = POLLIN},
+					  {.fd = run->errors.fd, .events = POLLIN}};
+		bool silent = run->output.fd < 0 && run->errors.fd < 0;
+		bool ended;
+		int r;
+
+		/* Both ended, it is about to: look again soon. */
+		if (poll(polled, ARRAY_SIZE(polled), silent ? 1 : 50) < 0 && errno != EINTR)
+			return -errno;
+		ended = reap(run);
+		r = drain_both(run);
+		if (r < 0 || ended)
+			return r;
+		if (gt_clock_ns(CLOCK_MONOTONIC) >= deadline)
+			return -ETIMEDOUT;
+	}
+}
+
+/* posix_spawn's own calls give an errno, positive. The files and attributes are set up by the
+ * caller. */
+static int prepare(posix_spawn_file_actions_t *files, posix_spawnattr_t *attributes, int output,
+		   int errors)
+{
+	sigset_t all, none;
+	int r;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	r = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(files, output, STDOUT_FILENO);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(files, errors, STDERR_FILENO);
+	if (r == 0)
+		r = posix_spawnattr_setsigdefault(attributes, &all);
+	if (r == 0)
+		r = posix_spawnattr_setsigmask(attributes, &none);
+	/* A group of its own, to be ended as one. */
+	if (r == 0)
+		r = posix_spawnattr_setpgroup(attributes, 0);
+	if (r == 0)
+		r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF |
+								 POSIX_SPAWN_SETSIGMASK |
+								 POSIX_SPAWN_SETPGROUP);
+	return -r;
+}
+
+static int spawn(struct run *run, char *const arguments[], int output, int errors)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	int r;
+
+	r = -posix_spawn_file_actions_init(&files);
+	if (r < 0)
+		return r;
+	r = -posix_spawnattr_init(&attributes);
+	if (r < 0) {
+		posix_spawn_file_actions_destroy(&files);
+		return r;
+	}
+	r = prepare(&files, &attributes, output, errors);
+	if (r == 0)
+		r = -posix_spawn(&run->pid, arguments[0], &files, &attributes, arguments, environ);
+	if (r < 0)
+		run->pid = 0;
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&files);
+	return r;
+}
+
+/* Opens a pipe that does not block here, and blocks for the program. */
+static int open_stream(struct stream *stream, int *ret_writer)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	stream->fd = fds[0];
+	*ret_writer = fds[1];
+	return fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static int start(struct run *run, char *const arguments[])
+{
+	_cleanup_close_ int output = -1, errors = -1;
+	int r;
+
+	r = open_stream(&run->output, &output);
+	if (r < 0)
+		return r;
+	r = open_stream(&run->errors, &errors);
+	if (r < 0)
+		return r;
+	return spawn(run, arguments, output, errors);
+}
+
+int gt_program_run(char *const arguments[], uint64_t timeout_ns, struct gt_program_output *ret)
+{
+	_cleanup_(run_clear) struct run run = {.output = {.fd = -1}, .errors = {.fd = -1}};
+	int r;
+
+	r = start(&run, arguments);
+	if (r < 0)
+		return r;
+	r = listen_until_end(&run, timeout_ns);
+	if (r < 0)
+		return r;
+	*ret = (struct gt_program_output){
+		.output = GT_STEAL(run.output.text),
+		.output_size = run.output.size,
+		.errors = GT_STEAL(run.errors.text),
+		.errors_size = run.errors.size,
+		.status = run.status,
+	};
+	return 0;
+}
+
+void gt_program_output_clear(struct gt_program_output *output)
+{
+	free(output->output);
+	free(output->errors);
+	*output = (struct gt_program_output){0};
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs: finding one as the shell does, and running one to hear what it says. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The file that NAME runs: the path itself when it has a slash, else the first executable file of
+ * that name in the folders of PATH. The caller frees *RET_PATH. -ENOENT; -EACCES when there is one,
+ * but it cannot be executed; -EISDIR; -ENOMEM. Logs nothing.
+ */
+int gt_program_find(const char *name, char **ret_path);
+
+/* What a program said, and how it ended. */
+struct gt_program_output {
+	char *output; /* its standard output, with a NUL behind it */
+	size_t output_size;
+	char *errors; /* its standard error, likewise */
+	size_t errors_size;
+	int status; /* as waitpid gives it */
+};
+
+/*
+ * Runs the file ARGUMENTS[0] with the caller's environment and with nothing to read, until it ends.
+ * The caller clears RET. -ETIMEDOUT when that takes longer than TIMEOUT_NS: it has been killed
+ * then; -EFBIG when it says more than a program that answers a question would; else a negative
+ * errno: it cannot be started. Logs nothing.
+ */
+int gt_program_run(char *const arguments[], uint64_t timeout_ns, struct gt_program_output *ret);
+void gt_program_output_clear(struct gt_program_output *output);
