@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One recording pass: a set of tracepoints and the task records of one process and its children,
- * per-CPU rings, and the perf.data file that they are written to. Several passes can record the same
- * execution at once; none can make another lose events.
+ * per-CPU rings, and the perf.data file that they are written to. Several passes can record the
+ * same execution at once; none can make another lose events.
  */
 #pragma once
 
@@ -20,19 +20,20 @@ struct gt_pass_tracepoint {
 };
 
 struct gt_pass_spec {
-	const char *path;     /* of the perf.data file; made, or emptied */
-	const char *what;     /* for messages: "the GIL events" */
-	const char *tracefs;  /* mount point, for ids and formats */
+	const char *path;    /* of the perf.data file; made, or emptied */
+	const char *what;    /* for messages: "the GIL events" */
+	const char *tracefs; /* mount point, for ids and formats */
 	const struct gt_pass_tracepoint *tracepoints;
 	uint32_t tracepoint_count;
-	uint64_t ring_bytes;  /* of each CPU's ring; rounded up to a power of two of pages */
-	char *const *command; /* written to the header as the recorder's command line; NULL-terminated */
+	uint64_t ring_bytes; /* of each CPU's ring; rounded up to a power of two */
+	char *const *
+		command; /* the recorder's, for the header; NULL-terminated; kept until the close */
 };
 
 struct gt_pass_counts {
 	uint64_t samples; /* written, of all tracepoints */
-	uint64_t lost;    /* that the kernel had to drop */
-	uint64_t bytes;   /* written to the file */
+	uint64_t lost;	  /* that the kernel had to drop */
+	uint64_t bytes;	  /* written to the file, of records and their header */
 };
 
 /*
@@ -42,8 +43,15 @@ struct gt_pass_counts {
  */
 int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **ret);
 
-/* Writes what the rings hold to the file. -errno (logged) when it cannot be written. */
+/*
+ * Writes what the rings hold to the file. Nothing wakes the caller: it drains on a timer, every 100
+ * ms or so. -errno (logged, once) when the file cannot be written.
+ */
 int gt_pass_drain(struct gt_pass *pass);
+
+/* Whether the last drain found a ring a quarter full or more: the next one had better come at once.
+ */
+bool gt_pass_is_behind(const struct gt_pass *pass);
 
 /*
  * Stops the events, drains for the last time, adds what was lost without a record of it, and writes

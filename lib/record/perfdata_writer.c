@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/perfdata_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/log.h"
+
+#define BUFFER_BYTES ((size_t)4 << 20)
+
+struct gt_perfdata_writer {
+	char *path;
+	int fd;
+	int error; /* a write that failed: it has been told, and the file has a hole */
+	struct gt_perf_file_header header;
+	uint64_t data_size;
+	size_t used;
+	uint8_t *buffer;
+};
+
+static int refuse_write(struct gt_perfdata_writer *writer, int err)
+{
+	writer->error = err;
+	if (err == -ENOSPC || err == -EDQUOT || err == -EFBIG)
+		gt_error("cannot write %s: %s\n"
+			 "  free some room, or name a folder with more of it by --keep-data or "
+			 "TMPDIR",
+			 writer->path, strerror(-err));
+	else
+		gt_error("cannot write %s: %s", writer->path, strerror(-err));
+	return err;
+}
+
+static int flush(struct gt_perfdata_writer *writer)
+{
+	int r;
+
+	if (writer->error)
+		return writer->error;
+	r = gt_write_all(writer->fd, writer->buffer, writer->used);
+	writer->used = 0;
+	return r < 0 ? refuse_write(writer, r) : 0;
+}
+
+/* Gathers bytes, of records or around them. */
+static int put(struct gt_perfdata_writer *writer, const void *data, size_t size)
+{
+	const uint8_t *from = data;
+
+	while (size > 0) {
+		size_t part = GT_MIN(size, BUFFER_BYTES - writer->used);
+
+		memcpy(writer->buffer + writer->used, from, part);
+		writer->used += part;
+		from += part;
+		size -= part;
+		if (writer->used == BUFFER_BYTES) {
+			int r = flush(writer);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	return writer->error;
+}
+
+/* The header, the identifiers of all events, and the events. */
+static int put_start(struct gt_perfdata_writer *writer, const struct gt_writer_event *events,
+		     uint32_t event_count)
+{
+	struct gt_perf_file_header *header = &writer->header;
+	uint64_t offset = sizeof(*header);
+
+	for (uint32_t i = 0; i < event_count; i++)
+		offset += events[i].id_count * sizeof(uint64_t);
+	*header = (struct gt_perf_file_header){
+		.magic = GT_PERF_FILE_MAGIC,
+		.size = sizeof(*header),
+		.attr_size = sizeof(struct gt_perf_file_attr),
+		.attrs = {.offset = offset, .size = event_count * sizeof(struct gt_perf_file_attr)},
+	};
+	header->data.offset = offset + header->attrs.size;
+	put(writer, header, sizeof(*header));
+	for (uint32_t i = 0; i < event_count; i++)
+		put(writer, events[i].ids, events[i].id_count * sizeof(uint64_t));
+	offset = sizeof(*header);
+	for (uint32_t i = 0; i < event_count; i++) {
+		struct gt_perf_file_attr attr = {
+			.attr = events[i].attr,
+			.ids = {.offset = offset, .size = events[i].id_count * sizeof(uint64_t)},
+		};
+
+		put(writer, &attr, sizeof(attr));
+		offset += attr.ids.size;
+	}
+	/* At once, so that a file that cannot be written is found before the target runs. */
+	return flush(writer);
+}
+
+int gt_perfdata_writer_open(const char *path, const struct gt_writer_event *events,
+			    uint32_t event_count, struct gt_perfdata_writer **ret)
+{
+	_cleanup_(gt_perfdata_writer_closep) struct gt_perfdata_writer *writer =
+		calloc(1, sizeof(*writer));
+	int r;
+
+	if (!writer)
+		return gt_error_oom();
+	writer->fd = -1;
+	writer->path = strdup(path);
+	writer->buffer = malloc(BUFFER_BYTES);
+	if (!writer->path || !writer->buffer)
+		return gt_error_oom();
+	/* It shows what other users' programs do: for its owner only. */
+	writer->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (writer->fd < 0)
+		return refuse_write(writer, -errno);
+	r = put_start(writer, events, event_count);
+	if (r < 0)
+		return r;
+	*ret = GT_STEAL(writer);
+	return 0;
+}
+
+int gt_perfdata_writer_append(struct gt_perfdata_writer *writer, const void *data, size_t size)
+{
+	writer->data_size += size;
+	return put(writer, data, size);
+}
+
+int gt_perfdata_writer_finish(struct gt_perfdata_writer *writer,
+			      const struct gt_writer_feature *features, uint32_t feature_count)
+{
+	struct gt_perf_file_header *header = &writer->header;
+	uint64_t offset = header->data.offset + writer->data_size +
+			  feature_count * sizeof(struct gt_perf_file_section);
+	ssize_t written;
+	int r;
+
+	for (uint32_t i = 0; i < feature_count; i++) {
+		struct gt_perf_file_section section = {.offset = offset, .size = features[i].size};
+
+		put(writer, &section, sizeof(section));
+		offset += section.size;
+		header->features[features[i].feature / 64] |= UINT64_C(1)
+							      << (features[i].feature % 64);
+	}
+	for (uint32_t i = 0; i < feature_count; i++)
+		put(writer, features[i].data, features[i].size);
+	r = flush(writer);
+	if (r < 0)
+		return r;
+	/* Last of all: a reader takes a file whose data has no size for one that was not finished.
+	 */
+	header->data.size = writer->data_size;
+	written = pwrite(writer->fd, header, sizeof(*header), 0);
+	if (written < 0)
+		return refuse_write(writer, -errno);
+	return written == sizeof(*header) ? 0 : refuse_write(writer, -EIO);
+}
+
+uint64_t gt_perfdata_writer_bytes(const struct gt_perfdata_writer *writer)
+{
+	return writer->header.data.offset + writer->data_size;
+}
+
+void gt_perfdata_writer_close(struct gt_perfdata_writer *writer)
+{
+	if (writer->fd >= 0)
+		close(writer->fd);
+	free(writer->buffer);
+	free(writer->path);
+	free(writer);
+}

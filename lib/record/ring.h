@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads one of the kernel's rings, through libperf. */
+#pragma once
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct perf_mmap;
+
+struct gt_ring {
+	struct perf_mmap *map;
+	const uint8_t *data; /* where the ring starts; NULL until its first record was seen */
+	uint64_t bytes;	     /* a power of two */
+	uint64_t position;   /* bytes that were read so far */
+};
+
+/*
+ * A record's bytes, in the ring: in two pieces when the record goes past its end and on at its
+ * start. The header is always within the first.
+ */
+struct gt_ring_record {
+	struct perf_event_header header;
+	const uint8_t *first, *second;
+	uint32_t first_size, second_size;
+};
+
+/* Starts reading. False when there is nothing to read. */
+bool gt_ring_begin(struct gt_ring *ring);
+
+/* The next record. False when there is none. */
+bool gt_ring_next(struct gt_ring *ring, struct gt_ring_record *ret);
+
+/* Gives the room of all that was read back to the kernel. */
+void gt_ring_end(struct gt_ring *ring);
