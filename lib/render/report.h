@@ -17,11 +17,11 @@ struct gt_report_meta {
 	char *const *command; /* NULL-terminated; the target's, any bytes */
 	const char *hostname;
 	const char *python_path, *python_version, *python_build_id; /* of the target */
-	const char *probe;    /* "uprobe", "none" */
-	const char *found_by; /* "symbols" */
-	const char *clock;    /* "CLOCK_MONOTONIC" */
-	uint64_t realtime_ns; /* CLOCK_REALTIME at start_ns; 0 when not known */
-	int64_t exit_status;  /* of the target as a shell would give it; -1 when not known */
+	const char *probe;					    /* "uprobe", "none" */
+	const char *found_by;					    /* "symbols" */
+	const char *clock;					    /* "CLOCK_MONOTONIC" */
+	uint64_t realtime_ns;  /* CLOCK_REALTIME at start_ns; 0 when not known */
+	int64_t exit_status;   /* of the target as a shell would give it; -1 when not known */
 	int64_t probe_cost_ns; /* estimate of what probing added; -1 when not known */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where an output goes: a file that appears whole under its name or not at all, compressed on the way
- * if asked, or an open stream.
+ * Where an output goes: a file that appears whole under its name or not at all, compressed on the
+ * way if asked, or an open stream.
  *
  * Writes never fail one by one: the first error is kept, and gt_sink_close() tells.
  */
@@ -17,8 +17,8 @@
 struct gt_sink;
 
 /*
- * Opens PATH for writing, through a temporary file beside it that is renamed at the end (a device, a
- * pipe or a socket is written directly). A message has been logged on failure.
+ * Opens PATH for writing, through a temporary file beside it that is renamed at the end (a device,
+ * a pipe or a socket is written directly). A message has been logged on failure.
  */
 int gt_sink_open(const char *path, bool gzip, struct gt_sink **ret);
 

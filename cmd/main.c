@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/macros.h"
+#include "cmd/exit_status.h"
+#include "cmd/options.h"
+#include "cmd/verbs.h"
+
+int main(int argc, char *argv[])
+{
+	_cleanup_(gt_options_clear) struct gt_options options = {0};
+	int r = gt_options_parse(argc, argv, &options);
+
+	if (r <= 0)
+		return r < 0 ? GT_EXIT_FAILURE : 0;
+	switch (options.verb) {
+	case GT_VERB_RECORD:
+		return gt_record(&options);
+	case GT_VERB_REPORT:
+		return gt_report(&options);
+	default:
+		return gt_run(&options);
+	}
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libutil.h>
+
+#include "base/log.h"
+
+#define DEFAULT_OUTPUT "giltrace.html"
+#define DEFAULT_DIRECTORY "giltrace.data"
+/* A ring must hold a few records, and the kernel's sizes are 32 bits. */
+#define MIN_BUFFER_BYTES UINT64_C(4096)
+#define MAX_BUFFER_BYTES (UINT64_C(1) << 30)
+
+enum {
+	OPTION_BUFFER_SIZE = 256,
+	OPTION_KEEP_DATA,
+	OPTION_PYTHON,
+	OPTION_SUMMARY_JSON,
+	OPTION_HELP,
+	OPTION_VERSION,
+};
+
+static const struct option long_options[] = {
+	{"output", required_argument, NULL, 'o'},
+	{"summary-json", required_argument, NULL, OPTION_SUMMARY_JSON},
+	{"keep-data", required_argument, NULL, OPTION_KEEP_DATA},
+	{"python", required_argument, NULL, OPTION_PYTHON},
+	{"buffer-size", required_argument, NULL, OPTION_BUFFER_SIZE},
+	{"verbose", no_argument, NULL, 'v'},
+	{"quiet", no_argument, NULL, 'q'},
+	{"help", no_argument, NULL, OPTION_HELP},
+	{"version", no_argument, NULL, OPTION_VERSION},
+	{0},
+};
+
+static const struct {
+	const char *name;
+	enum gt_verb verb;
+} verbs[] = {
+	{"run", GT_VERB_RUN},
+	{"record", GT_VERB_RECORD},
+	{"report", GT_VERB_REPORT},
+};
+
+static const char help[] =
+	"Usage: giltrace [OPTIONS] [--] SCRIPT [ARGS...]\n"
+	"       giltrace [OPTIONS] -m MODULE [ARGS...]\n"
+	"       giltrace [OPTIONS] -c CODE [ARGS...]\n"
+	"       giltrace record [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGS...]\n"
+	"       giltrace report [OPTIONS] [DIR | perf.data]\n"
+	"\n"
+	"Runs a Python program, and tells which of its threads hold the GIL, which wait for\n"
+	"it, and for whom: a summary on stderr, and a timeline in giltrace.html.\n"
+	"\n"
+	"  -o, --output FILE     write the timeline to FILE: .html for a page, .json or .json.gz\n"
+	"                        for Chrome's trace format; may be given more than once\n"
+	"      --summary-json FILE   write the summary as JSON\n"
+	"      --keep-data DIR   keep the recorded data in DIR, for `giltrace report DIR`\n"
+	"      --python PATH     the interpreter (default: what python3 on PATH really runs)\n"
+	"      --buffer-size SIZE    of each CPU's ring, such as 512K or 64M\n"
+	"  -v, --verbose         say more\n"
+	"  -q, --quiet           say nothing but errors\n"
+	"      --help, --version\n"
+	"\n"
+	"giltrace exits with the program's status; its own failures are 125, a program that\n"
+	"cannot be executed 126, one that is not found 127.\n";
+
+static int usage_error(const char *text, const char *what)
+{
+	gt_error("%s%s%s\n  see giltrace --help", text, what ? " " : "", what ? what : "");
+	return -EINVAL;
+}
+
+static int parse_size(const char *text, uint64_t *ret)
+{
+	uint64_t size;
+
+	if (expand_number(text, &size) < 0 || size < MIN_BUFFER_BYTES || size > MAX_BUFFER_BYTES) {
+		gt_error("'%s' is no size for a buffer\n  give one from 4K to 1G", text);
+		return -EINVAL;
+	}
+	*ret = size;
+	return 0;
+}
+
+/* 1 to go on, 0 when answered, or a negative errno. */
+static int parse_option(int option, struct gt_options *options)
+{
+	const char **output;
+
+	switch (option) {
+	case 'o':
+		output = gt_array_push(&options->outputs);
+		if (!output)
+			return gt_error_oom();
+		*output = optarg;
+		return 1;
+	case 'm':
+		options->module = optarg;
+		return 1;
+	case 'c':
+		options->code = optarg;
+		return 1;
+	case 'v':
+		gt_log_set_level(GT_LOG_DEBUG);
+		return 1;
+	case 'q':
+		gt_log_set_level(GT_LOG_ERROR);
+		options->quiet = true;
+		return 1;
+	case OPTION_SUMMARY_JSON:
+		options->summary_json = optarg;
+		return 1;
+	case OPTION_KEEP_DATA:
+		options->directory = optarg;
+		return 1;
+	case OPTION_PYTHON:
+		options->python = optarg;
+		return 1;
+	case OPTION_BUFFER_SIZE: {
+		int r = parse_size(optarg, &options->buffer_bytes);
+
+		return r < 0 ? r : 1;
+	}
+	case OPTION_HELP:
+		fputs(help, stdout);
+		return 0;
+	case OPTION_VERSION:
+		puts("giltrace " GILTRACE_VERSION);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* The option that getopt_long() has just refused, as it was written. */
+static int refuse_option(int option, char *argv[], int index)
+{
+	char short_option[3] = {'-', (char)optopt, '\0'};
+	bool is_short = optopt > 0 && optopt < 256 && strncmp(argv[index], "--", 2) != 0;
+
+	return usage_error(option == ':' ? "an argument is missing behind the option" :
+					   "there is no option",
+			   is_short ? short_option : argv[index]);
+}
+
+static int parse_report_operands(int argc, char *argv[], struct gt_options *options)
+{
+	if (optind < argc - 1)
+		return usage_error("report takes one trace, and not also", argv[optind + 1]);
+	if (optind < argc)
+		options->directory = argv[optind];
+	return 1;
+}
+
+static int parse_target(int argc, char *argv[], struct gt_options *options)
+{
+	if (!options->module && !options->code) {
+		if (optind >= argc)
+			return usage_error("what should be run? Give a script, -m MODULE or -c CODE",
+					   NULL);
+		options->script = argv[optind++];
+	}
+	options->arguments = &argv[optind];
+	return 1;
+}
+
+static int set_defaults(struct gt_options *options)
+{
+	const char **output;
+
+	if (!options->directory && options->verb != GT_VERB_RUN)
+		options->directory = DEFAULT_DIRECTORY;
+	if (options->outputs.count > 0 || options->verb != GT_VERB_RUN)
+		return 1;
+	output = gt_array_push(&options->outputs);
+	if (!output)
+		return gt_error_oom();
+	*output = DEFAULT_OUTPUT;
+	return 1;
+}
+
+static int parse(int argc, char *argv[], struct gt_options *options)
+{
+	const char *letters;
+	int r;
+
+	for (size_t i = 0; argc > 1 && i < ARRAY_SIZE(verbs); i++) {
+		if (strcmp(argv[1], verbs[i].name) != 0)
+			continue;
+		options->verb = verbs[i].verb;
+		argc--;
+		argv++;
+		break;
+	}
+	/* What follows a script, a module or code is its own: stop there ('+', and the loop's end). */
+	letters = options->verb == GT_VERB_REPORT ? ":o:vq" : "+:o:m:c:vq";
+	opterr = 0;
+	optind = 1;
+	while (!options->module && !options->code) {
+		int index = optind;
+		int option = getopt_long(argc, argv, letters, long_options, NULL);
+
+		if (option < 0)
+			break;
+		if (option == '?' || option == ':')
+			return refuse_option(option, argv, index);
+		r = parse_option(option, options);
+		if (r <= 0)
+			return r;
+	}
+	r = options->verb == GT_VERB_REPORT ? parse_report_operands(argc, argv, options)
+					    : parse_target(argc, argv, options);
+	if (r <= 0)
+		return r;
+	if (options->verb == GT_VERB_RECORD && options->outputs.count > 0)
+		return usage_error("record writes no timeline: -o is for report", NULL);
+	return set_defaults(options);
+}
+
+int gt_options_parse(int argc, char *argv[], struct gt_options *ret)
+{
+	struct gt_options options = {0};
+	int r = parse(argc, argv, &options);
+
+	if (r <= 0)
+		gt_options_clear(&options);
+	else
+		*ret = options;
+	return r;
+}
+
+void gt_options_clear(struct gt_options *options)
+{
+	gt_array_clear(&options->outputs);
+}

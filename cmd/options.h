@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/array.h"
+
+enum gt_verb { GT_VERB_RUN, GT_VERB_RECORD, GT_VERB_REPORT };
+
+struct gt_options {
+	enum gt_verb verb;
+	GT_ARRAY(const char *) outputs; /* -o */
+	const char *summary_json;
+	const char *directory; /* of the trace: --keep-data, or what to report */
+	const char *python;
+	uint64_t buffer_bytes; /* of each CPU's ring; 0: not given */
+	bool quiet;
+	/* What to run: one of the first three, and its arguments (NULL-terminated). */
+	const char *script;
+	const char *module;
+	const char *code;
+	char *const *arguments;
+};
+
+/*
+ * Parses the command line: 1 to go on, 0 when it has been answered (--help, --version), or a negative
+ * errno for one that is wrong (logged). Strings are those of ARGV. The caller clears RET.
+ */
+int gt_options_parse(int argc, char *argv[], struct gt_options *ret);
+void gt_options_clear(struct gt_options *options);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * meta.json of a trace directory: what the events do not say. Written when the target has ended,
+ * read by `giltrace report`, perhaps elsewhere.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/macros.h"
+#include "python/gil_sites.h"
+
+struct gt_meta {
+	char **command; /* the target's, NULL-terminated */
+	char *hostname;
+	char *program;	/* the interpreter as it was started */
+	char *gil_file; /* the file that has the GIL */
+	char *version;	/* of Python */
+	char *build_id; /* of gil_file; "" when it has none */
+	char *probe;	/* "uprobe" */
+	char *found_by; /* "symbols" */
+	struct gt_gil_sites sites;
+	uint64_t clock_ns;     /* one moment on CLOCK_MONOTONIC … */
+	uint64_t realtime_ns;  /* … and on CLOCK_REALTIME */
+	uint64_t buffer_bytes; /* of each CPU's ring */
+	uint64_t lost;
+	int64_t exit_status;   /* as a shell would give it; -1 when not known */
+	int64_t event_cost_ns; /* estimate of what one event cost its thread; -1 when not known */
+};
+
+/* Writes PATH. A negative errno (logged). */
+int gt_meta_write(const struct gt_meta *meta, const char *path);
+
+/* Reads PATH. -ENOENT … or -EBADMSG for what is no such file (logged). The caller clears RET. */
+int gt_meta_read(const char *path, struct gt_meta *ret);
+void gt_meta_clear(struct gt_meta *meta);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "record/pass.h"
+#include "record/target.h"
+
+/*
+ * How long rings are left alone. A busy CPU writes some 50 MB of GIL events a second, so that a
+ * ring of 16 MiB holds out six times as long.
+ */
+#define DRAIN_INTERVAL_MS 50
+
+/* What may end or steer a program, and what tells that the target has ended. */
+static const int watched_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
+
+struct gt_session {
+	int signal_fd;
+	sigset_t old_mask;
+	struct sigaction old_sigpipe, old_sigchld;
+};
+
+int gt_session_new(struct gt_session **ret)
+{
+	_cleanup_(gt_session_freep) struct gt_session *session = calloc(1, sizeof(*session));
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, standard = {.sa_handler = SIG_DFL};
+	sigset_t watched;
+
+	if (!session)
+		return gt_error_oom();
+	session->signal_fd = -1;
+	sigemptyset(&watched);
+	for (size_t i = 0; i < ARRAY_SIZE(watched_signals); i++)
+		sigaddset(&watched, watched_signals[i]);
+	sigprocmask(SIG_BLOCK, &watched, &session->old_mask);
+	/* A reader of our stderr that goes away must not take the probes' removal with it. */
+	sigaction(SIGPIPE, &ignore, &session->old_sigpipe);
+	/* If it came to us ignored, there would be no exit status to wait for. */
+	sigaction(SIGCHLD, &standard, &session->old_sigchld);
+	session->signal_fd = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (session->signal_fd < 0)
+		return gt_error_errno(-errno, "cannot watch for signals");
+	*ret = GT_STEAL(session);
+	return 0;
+}
+
+void gt_session_free(struct gt_session *session)
+{
+	if (!session)
+		return;
+	if (session->signal_fd >= 0)
+		close(session->signal_fd);
+	sigaction(SIGPIPE, &session->old_sigpipe, NULL);
+	sigaction(SIGCHLD, &session->old_sigchld, NULL);
+	sigprocmask(SIG_SETMASK, &session->old_mask, NULL);
+	free(session);
+}
+
+void gt_session_init_target(const struct gt_session *session, struct gt_target_spec *spec)
+{
+	spec->signal_mask = session->old_mask;
+	spec->sigpipe = session->old_sigpipe;
+	spec->sigchld = session->old_sigchld;
+}
+
+/* Passes on the signals that were sent to us alone. */
+static void forward_signals(const struct gt_session *session, const struct gt_target *target)
+{
+	struct signalfd_siginfo info;
+
+	while (read(session->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		/* The terminal's own (SI_KERNEL) go to the whole foreground group. */
+		if (info.ssi_signo != SIGCHLD && info.ssi_code <= SI_USER)
+			kill(gt_target_pid(target), (int)info.ssi_signo);
+	}
+}
+
+/* Gives up the passes that cannot be written, so that one full disk makes one message. */
+static void drain(struct gt_pass **passes, uint32_t pass_count)
+{
+	for (uint32_t i = 0; i < pass_count; i++) {
+		if (!passes[i] || gt_pass_drain(passes[i]) == 0)
+			continue;
+		gt_pass_close(passes[i]);
+		passes[i] = NULL;
+	}
+}
+
+int gt_session_run(struct gt_session *session, struct gt_target *target, struct gt_pass **passes,
+		   uint32_t pass_count, int *ret_status)
+{
+	struct pollfd signals = {.fd = session->signal_fd, .events = POLLIN};
+	int r;
+
+	r = gt_target_start(target);
+	if (r < 0)
+		return r;
+	for (;;) {
+		if (poll(&signals, 1, DRAIN_INTERVAL_MS) < 0 && errno != EINTR)
+			return gt_error_errno(-errno, "cannot wait for the target");
+		forward_signals(session, target);
+		drain(passes, pass_count);
+		r = gt_target_poll(target, ret_status);
+		if (r < 0)
+			return gt_error_errno(r, "cannot wait for the target");
+		if (r > 0)
+			return 0;
+	}
+}

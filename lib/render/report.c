@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "render/report.h"
+
+#include "base/strings.h"
+
+bool gt_report_shows_process(const struct gt_report *report, uint32_t process)
+{
+	const struct gt_process *shown = &report->trace->processes.items[process];
+
+	/* The first one is the target, whatever it is. */
+	return process == 0 || shown->gil_events > 0;
+}
+
+gt_render_function gt_render_for_path(const char *path, bool *ret_gzip)
+{
+	*ret_gzip = gt_string_ends_with(path, ".gz");
+	if (gt_string_ends_with(path, ".html"))
+		return gt_render_html;
+	if (gt_string_ends_with(path, ".json") || gt_string_ends_with(path, ".json.gz"))
+		return gt_render_chrome_json;
+	return NULL;
+}

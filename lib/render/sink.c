@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "render/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/io.h"
+#include "base/log.h"
+
+#define BUFFER_SIZE (UINT32_C(256) << 10)
+
+struct gt_sink {
+	FILE *stream; /* the caller's; NULL for a file */
+	int fd;
+	char *path, *temporary; /* temporary: NULL when PATH is written directly */
+	gzFile gzip;		/* owns fd when there is one */
+	char *buffer;
+	size_t used;
+	int error; /* the first, a negative errno */
+};
+
+static void sink_free(struct gt_sink *sink)
+{
+	if (sink->gzip)
+		gzclose(sink->gzip);
+	else if (sink->fd >= 0)
+		close(sink->fd);
+	free(sink->path);
+	free(sink->temporary);
+	free(sink->buffer);
+	free(sink);
+}
+
+void gt_sink_abandon(struct gt_sink *sink)
+{
+	if (!sink)
+		return;
+	if (sink->temporary)
+		unlink(sink->temporary);
+	sink_free(sink);
+}
+
+static int sink_new(struct gt_sink **ret)
+{
+	struct gt_sink *sink = calloc(1, sizeof(*sink));
+
+	if (!sink)
+		return gt_error_oom();
+	sink->fd = -1;
+	sink->buffer = malloc(BUFFER_SIZE);
+	if (!sink->buffer) {
+		free(sink);
+		return gt_error_oom();
+	}
+	*ret = sink;
+	return 0;
+}
+
+static int error_open(int err, const char *path)
+{
+	if (err == -EISDIR)
+		gt_error("cannot write %s: it is a directory\n  give -o the name of a file", path);
+	else
+		gt_error_errno(err, "cannot write %s", path);
+	return err;
+}
+
+/* Opens PATH itself when it is not a file, else a new file beside it. */
+static int open_output(struct gt_sink *sink)
+{
+	struct stat status;
+	bool exists = stat(sink->path, &status) == 0;
+	mode_t mask;
+
+	if (exists && S_ISDIR(status.st_mode))
+		return error_open(-EISDIR, sink->path);
+	if (exists && !S_ISREG(status.st_mode)) {
+		sink->fd = open(sink->path, O_WRONLY | O_CLOEXEC);
+		return sink->fd < 0 ? error_open(-errno, sink->path) : 0;
+	}
+	/* A rename would get around a file that must not be written. */
+	if (exists && access(sink->path, W_OK) < 0)
+		return error_open(-errno, sink->path);
+	sink->temporary = gt_format("%s.XXXXXX", sink->path);
+	if (!sink->temporary)
+		return gt_error_oom();
+	sink->fd = mkostemp(sink->temporary, O_CLOEXEC);
+	if (sink->fd < 0) {
+		int r = error_open(-errno, sink->path);
+
+		free(GT_STEAL(sink->temporary));
+		return r;
+	}
+	/* mkostemp() makes private files; an output is as readable as any other. */
+	mask = umask(0);
+	umask(mask);
+	(void)fchmod(sink->fd, exists ? status.st_mode & 07777 : 0666 & ~mask);
+	return 0;
+}
+
+int gt_sink_open(const char *path, bool gzip, struct gt_sink **ret)
+{
+	_cleanup_(gt_sink_abandonp) struct gt_sink *sink = NULL;
+	char *resolved;
+	int r;
+
+	r = sink_new(&sink);
+	if (r < 0)
+		return r;
+	/* Through a symlink, so that the file it names is replaced, and not the link. */
+	resolved = realpath(path, NULL);
+	sink->path = resolved ? resolved : strdup(path);
+	if (!sink->path)
+		return gt_error_oom();
+	r = open_output(sink);
+	if (r < 0)
+		return r;
+	if (gzip) {
+		sink->gzip = gzdopen(sink->fd, "wb6");
+		if (!sink->gzip)
+			return gt_error_oom();
+	}
+	*ret = GT_STEAL(sink);
+	return 0;
+}
+
+int gt_sink_open_stream(FILE *stream, struct gt_sink **ret)
+{
+	int r = sink_new(ret);
+
+	if (r < 0)
+		return r;
+	(*ret)->stream = stream;
+	return 0;
+}
+
+int gt_sink_check(const char *path)
+{
+	struct gt_sink *sink;
+	int r = gt_sink_open(path, false, &sink);
+
+	if (r < 0)
+		return r;
+	gt_sink_abandon(sink);
+	return 0;
+}
+
+static int write_out(struct gt_sink *sink, const char *data, size_t size)
+{
+	if (sink->stream)
+		return fwrite(data, 1, size, sink->stream) == size ? 0 : -EIO;
+	if (!sink->gzip)
+		return gt_write_all(sink->fd, data, size);
+	while (size > 0) {
+		unsigned part = (unsigned)GT_MIN(size, (size_t)BUFFER_SIZE);
+
+		errno = 0;
+		if (gzwrite(sink->gzip, data, part) != (int)part)
+			return errno ? -errno : -EIO;
+		data += part;
+		size -= part;
+	}
+	return 0;
+}
+
+static void flush(struct gt_sink *sink)
+{
+	if (!sink->error && sink->used > 0)
+		sink->error = write_out(sink, sink->buffer, sink->used);
+	sink->used = 0;
+}
+
+void gt_sink_write(struct gt_sink *sink, const void *data, size_t size)
+{
+	if (size > BUFFER_SIZE - sink->used)
+		flush(sink);
+	if (size > BUFFER_SIZE) {
+		if (!sink->error)
+			sink->error = write_out(sink, data, size);
+		return;
+	}
+	memcpy(sink->buffer + sink->used, data, size);
+	sink->used += size;
+}
+
+void gt_sink_puts(struct gt_sink *sink, const char *text)
+{
+	gt_sink_write(sink, text, strlen(text));
+}
+
+void gt_sink_printf(struct gt_sink *sink, const char *format, ...)
+{
+	va_list arguments, again;
+	int size;
+
+	va_start(arguments, format);
+	va_copy(again, arguments);
+	size = vsnprintf(sink->buffer + sink->used, BUFFER_SIZE - sink->used, format, arguments);
+	va_end(arguments);
+	if (size >= 0 && (size_t)size >= BUFFER_SIZE - sink->used) {
+		char *text = NULL;
+
+		size = vasprintf(&text, format, again);
+		if (size >= 0)
+			gt_sink_write(sink, text, (size_t)size);
+		free(text);
+	} else if (size >= 0) {
+		sink->used += (size_t)size;
+	}
+	va_end(again);
+	if (size < 0 && !sink->error)
+		sink->error = -ENOMEM;
+}
+
+/* Writes what is left, through all layers, and gives up the descriptor. */
+static int finish(struct gt_sink *sink)
+{
+	flush(sink);
+	if (sink->stream) {
+		if (fflush(sink->stream) < 0 && !sink->error)
+			sink->error = -errno;
+		return sink->error;
+	}
+	if (sink->gzip) {
+		if (gzclose(GT_STEAL(sink->gzip)) != Z_OK && !sink->error)
+			sink->error = -EIO;
+	} else if (close(sink->fd) < 0 && !sink->error) {
+		sink->error = -errno;
+	}
+	sink->fd = -1;
+	if (!sink->error && sink->temporary && rename(sink->temporary, sink->path) < 0)
+		sink->error = -errno;
+	return sink->error;
+}
+
+int gt_sink_close(struct gt_sink *sink)
+{
+	int r = finish(sink);
+
+	if (r < 0)
+		gt_error_errno(r, "cannot write %s", sink->path ? sink->path : "the summary");
+	else if (sink->temporary)
+		free(GT_STEAL(sink->temporary));
+	gt_sink_abandon(sink);
+	return r;
+}

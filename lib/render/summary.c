@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* The table for people, made to fit a terminal of 80 columns. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libutil.h>
+
+#include "base/io.h"
+#include "base/strings.h"
+#include "base/time.h"
+#include "render/report.h"
+
+#define BLAME_ROWS 5
+#define TEXT_SIZE 24
+
+/* "812ns", "5.1us", "51ms", "2.5s": five columns at most up to a day. */
+static const char *format_ns(uint64_t ns, char text[static TEXT_SIZE])
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"s", GT_NS_PER_SEC}, {"ms", GT_NS_PER_MS}, {"us", GT_NS_PER_US}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		uint64_t tenths = (ns + units[i].ns / 20) / (units[i].ns / 10);
+
+		if (tenths < 10)
+			continue;
+		if (tenths < 100)
+			snprintf(text, TEXT_SIZE, "%" PRIu64 ".%" PRIu64 "%s", tenths / 10, tenths % 10,
+				 units[i].name);
+		else
+			snprintf(text, TEXT_SIZE, "%" PRIu64 "%s", (ns + units[i].ns / 2) / units[i].ns,
+				 units[i].name);
+		return text;
+	}
+	snprintf(text, TEXT_SIZE, "%" PRIu64 "ns", ns);
+	return text;
+}
+
+static const char *format_count(uint64_t count, char text[static TEXT_SIZE])
+{
+	if (count < 100000)
+		snprintf(text, TEXT_SIZE, "%" PRIu64, count);
+	else if (humanize_number(text, 5, (int64_t)GT_MIN(count, (uint64_t)INT64_MAX), "",
+				 HN_AUTOSCALE, HN_NOSPACE | HN_DECIMAL | HN_DIVISOR_1000) < 0)
+		snprintf(text, TEXT_SIZE, "%" PRIu64, count);
+	return text;
+}
+
+static const char *format_percent(uint64_t part, uint64_t whole, char text[static TEXT_SIZE])
+{
+	if (whole == 0)
+		snprintf(text, TEXT_SIZE, "-");
+	else
+		snprintf(text, TEXT_SIZE, "%.1f", 100.0 * (double)part / (double)whole);
+	return text;
+}
+
+static void write_thread(const struct gt_report *report, uint32_t index, struct gt_sink *sink)
+{
+	const struct gt_thread *thread = &report->trace->threads.items[index];
+	const struct gt_thread_stats *stats = &report->stats->threads[index];
+	const struct gt_process *process = &report->trace->processes.items[thread->process];
+	uint64_t total_ns = thread->end_ns - thread->start_ns;
+	uint64_t known_ns = total_ns - stats->unknown_ns;
+	_cleanup_free_ char *name = gt_terminal_dup(thread->name, strlen(thread->name));
+	char no[TEXT_SIZE], has[TEXT_SIZE], wait[TEXT_SIZE], acquired[TEXT_SIZE], contended[TEXT_SIZE], p99[TEXT_SIZE], max[TEXT_SIZE];
+
+	gt_sink_printf(sink,
+		       "%7" PRIu32 "%c %9" PRIu64 ".%" PRIu64 " %7s %8s %9s %5s %5s %5s %5s %s\n",
+		       thread->tid, thread->tid == process->pid ? '*' : ' ', total_ns / 1000,
+		       total_ns % 1000 / 100, format_percent(stats->no_ns, known_ns, no),
+		       format_percent(stats->has_ns, known_ns, has),
+		       format_percent(stats->wait_ns, known_ns, wait),
+		       format_count(thread->acquired, acquired),
+		       format_count(thread->contended, contended),
+		       stats->waits ? format_ns(stats->wait_p99_ns, p99) : "-",
+		       stats->waits ? format_ns(stats->wait_max_ns, max) : "-", name ? name : "");
+}
+
+static void write_table(const struct gt_report *report, struct gt_sink *sink)
+{
+	const struct gt_trace *trace = report->trace;
+
+	gt_sink_puts(
+		sink,
+		"                                                acquired    wait\n"
+		"    PID   total(us) no gil% has gil% gil wait%   all cont.   p99   max name\n"
+		"------- ----------- ------- -------- --------- ----- ----- ----- ----- ----\n");
+	for (uint32_t i = 0; i < trace->processes.count; i++) {
+		if (!gt_report_shows_process(report, i))
+			continue;
+		for (uint32_t j = 0; j < trace->threads.count; j++)
+			if (trace->threads.items[j].process == i)
+				write_thread(report, j, sink);
+	}
+}
+
+/* "NAME (TID)"; the caller frees it. */
+static char *describe_thread(const struct gt_report *report, uint32_t index)
+{
+	const struct gt_thread *thread = &report->trace->threads.items[index];
+	_cleanup_free_ char *name = gt_terminal_dup(thread->name, strlen(thread->name));
+
+	return name ? gt_format("%s (%" PRIu32 ")", name, thread->tid) : NULL;
+}
+
+static void write_blame(const struct gt_report *report, struct gt_sink *sink)
+{
+	const struct gt_stats *stats = report->stats;
+	uint32_t rows = GT_MIN(stats->blame.count, (uint32_t)BLAME_ROWS);
+
+	if (rows == 0)
+		return;
+	gt_sink_puts(sink, "\nWho waited for whom:\n");
+	for (uint32_t i = 0; i < rows; i++) {
+		const struct gt_blame *blame = &stats->blame.items[i];
+		_cleanup_free_ char *waiter = describe_thread(report, blame->waiter);
+		_cleanup_free_ char *holder = blame->holder == GT_NONE
+						      ? strdup("nobody: it was free")
+						      : describe_thread(report, blame->holder);
+		char time[TEXT_SIZE], percent[TEXT_SIZE];
+
+		gt_sink_printf(
+			sink, "  %-25s %6s, %5s%% of its wait, for %s\n", waiter ? waiter : "",
+			format_ns(blame->ns, time),
+			format_percent(blame->ns, stats->threads[blame->waiter].wait_ns, percent),
+			holder ? holder : "");
+	}
+	if (stats->blame.count > rows)
+		gt_sink_printf(sink, "  and %" PRIu32 " more pairs\n", stats->blame.count - rows);
+}
+
+/* What the figures do not cover, and what they cost. */
+static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
+{
+	const struct gt_trace *trace = report->trace;
+	uint64_t unknown_ns = 0;
+	char text[TEXT_SIZE];
+
+	for (uint32_t i = 0; i < trace->threads.count; i++)
+		unknown_ns += report->stats->threads[i].unknown_ns;
+	if (trace->lost || trace->inferred || unknown_ns || report->meta->probe_cost_ns > 0)
+		gt_sink_puts(sink, "\n");
+	if (trace->lost)
+		gt_sink_printf(sink,
+			       "Lost: %" PRIu64 " events. A larger --buffer-size may keep them.\n",
+			       trace->lost);
+	if (unknown_ns)
+		gt_sink_printf(sink,
+			       "Unknown: %s of all threads' time, left out of the percentages.\n",
+			       format_ns(unknown_ns, text));
+	if (trace->inferred)
+		gt_sink_printf(sink,
+			       "Inferred: %" PRIu64 " moments that were not seen themselves.\n",
+			       trace->inferred);
+	if (report->meta->probe_cost_ns > 0)
+		gt_sink_printf(sink, "Probing itself took about %s (an estimate).\n",
+			       format_ns((uint64_t)report->meta->probe_cost_ns, text));
+}
+
+int gt_render_summary(const struct gt_report *report, struct gt_sink *sink)
+{
+	write_table(report, sink);
+	write_blame(report, sink);
+	write_caveats(report, sink);
+	return 0;
+}

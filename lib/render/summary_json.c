@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* Integers in nanoseconds. A figure that is not known is null, and never 0. */
+#include "render/summary_json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+static json_t *python_json(const struct gt_report *report, const struct gt_process *process)
+{
+	const struct gt_python *python;
+	json_t *object;
+
+	if (process->python == GT_NONE)
+		return json_null();
+	python = &report->trace->pythons.items[process->python];
+	object = json_object();
+	gt_json_set(&object, "path", gt_json_text(python->program ? python->program : python->path));
+	gt_json_set(&object, "version", gt_json_text(python->version));
+	gt_json_set(&object, "build_id", gt_json_text(python->build_id[0] ? python->build_id : NULL));
+	return object;
+}
+
+static json_t *gils_json(const struct gt_report *report, uint32_t process)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < report->trace->gils.count; i++) {
+		const struct gt_gil *gil = &report->trace->gils.items[i];
+		char address[32];
+		json_t *object;
+
+		if (gil->process != process)
+			continue;
+		snprintf(address, sizeof(address), "0x%" PRIx64, gil->address);
+		object = json_object();
+		gt_json_set(&object, "id", gt_json_integer(i));
+		gt_json_set(&object, "address", gt_json_text(address));
+		gt_json_set(&object, "held_ns", gt_json_integer(report->stats->gils[i].held_ns));
+		gt_json_set(&object, "waited_ns", gt_json_integer(report->stats->gils[i].waited_ns));
+		gt_json_append(&array, object);
+	}
+	return array;
+}
+
+static json_t *thread_json(const struct gt_report *report, uint32_t index)
+{
+	const struct gt_thread *thread = &report->trace->threads.items[index];
+	const struct gt_thread_stats *stats = &report->stats->threads[index];
+	const struct gt_process *process = &report->trace->processes.items[thread->process];
+	json_t *object = json_object();
+
+	gt_json_set(&object, "tid", gt_json_integer(thread->tid));
+	gt_json_set(&object, "name", gt_json_text(thread->name));
+	gt_json_set(&object, "main", json_boolean(thread->tid == process->pid));
+	gt_json_set(&object, "start_ns", gt_json_integer(thread->start_ns));
+	gt_json_set(&object, "end_ns", gt_json_integer(thread->end_ns));
+	gt_json_set(&object, "total_ns", gt_json_integer(thread->end_ns - thread->start_ns));
+	gt_json_set(&object, "no_gil_ns", gt_json_integer(stats->no_ns));
+	gt_json_set(&object, "has_gil_ns", gt_json_integer(stats->has_ns));
+	gt_json_set(&object, "gil_wait_ns", gt_json_integer(stats->wait_ns));
+	gt_json_set(&object, "unknown_ns", gt_json_integer(stats->unknown_ns));
+	gt_json_set(&object, "acquired", gt_json_integer(thread->acquired));
+	gt_json_set(&object, "contended", gt_json_integer(thread->contended));
+	gt_json_set(&object, "switched", gt_json_integer(thread->switched));
+	gt_json_set(&object, "wait_max_ns", gt_json_integer(stats->wait_max_ns));
+	gt_json_set(&object, "wait_p50_ns", gt_json_integer(stats->wait_p50_ns));
+	gt_json_set(&object, "wait_p99_ns", gt_json_integer(stats->wait_p99_ns));
+	gt_json_set(&object, "state", json_null());
+	return object;
+}
+
+static json_t *threads_json(const struct gt_report *report, uint32_t process)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < report->trace->threads.count; i++)
+		if (report->trace->threads.items[i].process == process)
+			gt_json_append(&array, thread_json(report, i));
+	return array;
+}
+
+static json_t *processes_json(const struct gt_report *report)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < report->trace->processes.count; i++) {
+		const struct gt_process *process = &report->trace->processes.items[i];
+		json_t *object;
+
+		if (!gt_report_shows_process(report, i))
+			continue;
+		object = json_object();
+		gt_json_set(&object, "pid", gt_json_integer(process->pid));
+		gt_json_set(&object, "ppid", gt_json_integer(process->ppid));
+		gt_json_set(&object, "command", gt_json_text(process->command));
+		gt_json_set(&object, "python", python_json(report, process));
+		gt_json_set(&object, "gils", gils_json(report, i));
+		gt_json_set(&object, "threads", threads_json(report, i));
+		gt_json_append(&array, object);
+	}
+	return array;
+}
+
+static json_t *blame_json(const struct gt_report *report)
+{
+	const struct gt_trace *trace = report->trace;
+	json_t *array = json_array();
+
+	gt_array_for_each (&report->stats->blame, blame) {
+		const struct gt_thread *waiter = &trace->threads.items[blame->waiter];
+		json_t *object = json_object();
+
+		gt_json_set(&object, "pid", gt_json_integer(trace->processes.items[waiter->process].pid));
+		gt_json_set(&object, "waiter", gt_json_integer(waiter->tid));
+		gt_json_set(&object, "holder",
+		    blame->holder == GT_NONE ? json_null()
+					     : gt_json_integer(trace->threads.items[blame->holder].tid));
+		gt_json_set(&object, "ns", gt_json_integer(blame->ns));
+		gt_json_append(&array, object);
+	}
+	return array;
+}
+
+json_t *gt_summary_json_new(const struct gt_report *report)
+{
+	const struct gt_report_meta *meta = report->meta;
+	const struct gt_trace *trace = report->trace;
+	json_t *object = json_object();
+
+	gt_json_set(&object, "schema", json_integer(1));
+	gt_json_set(&object, "giltrace", json_string(GILTRACE_VERSION));
+	gt_json_set(&object, "command", gt_json_texts(meta->command));
+	gt_json_set(&object, "clock", gt_json_text(meta->clock));
+	gt_json_set(&object, "start_ns", gt_json_integer(trace->start_ns));
+	gt_json_set(&object, "end_ns", gt_json_integer(trace->end_ns));
+	gt_json_set(&object, "exit_status", gt_json_integer_or_null(meta->exit_status));
+	gt_json_set(&object, "probe", gt_json_text(meta->probe));
+	gt_json_set(&object, "found_by", gt_json_text(meta->found_by));
+	gt_json_set(&object, "events", gt_json_integer(trace->events));
+	gt_json_set(&object, "lost", gt_json_integer(trace->lost));
+	gt_json_set(&object, "inferred", gt_json_integer(trace->inferred));
+	gt_json_set(&object, "probe_cost_ns", gt_json_integer_or_null(meta->probe_cost_ns));
+	gt_json_set(&object, "processes", processes_json(report));
+	gt_json_set(&object, "blame", blame_json(report));
+	return object;
+}
+
+int gt_render_summary_json(const struct gt_report *report, struct gt_sink *sink)
+{
+	_cleanup_(json_decrefp) json_t *object = gt_summary_json_new(report);
+	_cleanup_free_ char *text = NULL;
+
+	if (!object)
+		return -ENOMEM;
+	text = json_dumps(object, JSON_INDENT(2));
+	if (!text)
+		return -ENOMEM;
+	gt_sink_puts(sink, text);
+	gt_sink_puts(sink, "\n");
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#include "probes/tracefs.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/mount.h>
+#include <tracefs/tracefs.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define MOUNT_POINT "/sys/kernel/tracing"
+
+static int refuse(int err)
+{
+	gt_error_errno(err,
+		       "cannot use the kernel's tracing files: mounting tracefs at " MOUNT_POINT
+		       " failed");
+	gt_log(GT_LOG_ERROR, "  run giltrace as root, outside of an unprivileged container");
+	return err;
+}
+
+int gt_tracefs_find(const char **ret_path)
+{
+	const char *path = NULL;
+
+	if (tracefs_tracing_dir_is_mounted(false, &path) > 0) {
+		*ret_path = path;
+		return 0;
+	}
+	if (mount("nodev", MOUNT_POINT, "tracefs", 0, NULL) < 0)
+		return refuse(-errno);
+	gt_info("mounted tracefs at " MOUNT_POINT);
+	if (tracefs_tracing_dir_is_mounted(false, &path) <= 0)
+		return refuse(-ENOENT);
+	*ret_path = path;
+	return 0;
+}

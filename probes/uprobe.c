@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "probes/uprobe.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tracefs/tracefs.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "python/gil_sites.h"
+
+#define GROUP_PREFIX "giltrace_"
+
+struct gt_uprobes {
+	char *group;
+};
+
+/* What to fetch at a site: the return address at a function's entry, else the first argument. */
+static const struct {
+	uint16_t machine;
+	const char *caller, *argument;
+} fetches[] = {
+	{EM_X86_64, "caller=+0(%sp):x64", "lock=%di:x64"},
+	{EM_AARCH64, "caller=%x30:x64", "lock=%x0:x64"},
+};
+
+static int error_install(int err, const char *file)
+{
+	switch (err) {
+	case -EACCES:
+	case -EPERM:
+		gt_error_errno(err, "cannot install the GIL's probes");
+		gt_error("  run giltrace as root: sudo giltrace …");
+		break;
+	case -ENOENT:
+		gt_error("cannot install the GIL's probes: this kernel has no uprobe_events\n"
+			 "  it needs CONFIG_UPROBE_EVENTS");
+		break;
+	default:
+		gt_error_errno(err, "cannot install a probe in %s", file);
+		break;
+	}
+	return err;
+}
+
+static int create(const char *group, const char *event, const char *file, uint64_t offset,
+		  const char *fetch)
+{
+	struct tracefs_dynevent *probe = tracefs_uprobe_alloc(group, event, file, offset, fetch);
+	int r;
+
+	if (!probe)
+		return -ENOMEM;
+	errno = 0;
+	r = tracefs_dynevent_create(probe) < 0 ? -errno : 0;
+	tracefs_dynevent_free(probe);
+	return r;
+}
+
+/* Removes the events of GROUP that are not in use, each with all its sites. */
+static void remove_group(const char *group)
+{
+	struct tracefs_dynevent **probes = tracefs_dynevent_get_all(TRACEFS_DYNEVENT_UPROBE, group);
+
+	/* The first probe of an event takes its siblings along; for them it fails, and that is
+	 * fine. */
+	for (size_t i = 0; probes && probes[i]; i++)
+		(void)tracefs_dynevent_destroy(probes[i], false);
+	tracefs_dynevent_list_free(probes);
+}
+
+int gt_uprobes_install(const char *file, uint16_t machine, const struct gt_gil_sites *sites,
+		       struct gt_uprobes **ret)
+{
+	_cleanup_(gt_uprobes_removep) struct gt_uprobes *uprobes = NULL;
+	_cleanup_close_ int fd = -1;
+	char through_fd[64];
+	const char *target = file;
+	size_t fetch = 0;
+
+	while (fetch < ARRAY_SIZE(fetches) && fetches[fetch].machine != machine)
+		fetch++;
+	if (fetch == ARRAY_SIZE(fetches)) {
+		gt_error("cannot probe %s: its machine (ELF number %u) is not supported", file,
+			 machine);
+		return -EOPNOTSUPP;
+	}
+	/* The kernel splits its commands at blanks; a path with one goes by a name without. */
+	if (strpbrk(file, " \t\n\v\f\r")) {
+		fd = open(file, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			return gt_error_errno(-errno, "cannot open %s", file);
+		snprintf(through_fd, sizeof(through_fd), "/proc/self/fd/%d", fd);
+		target = through_fd;
+	}
+
+	uprobes = calloc(1, sizeof(*uprobes));
+	if (!uprobes)
+		return gt_error_oom();
+	uprobes->group = gt_format(GROUP_PREFIX "%d", (int)getpid());
+	if (!uprobes->group)
+		return gt_error_oom();
+	for (int kind = 0; kind < GT_GIL_SITE_RETAKE; kind++) {
+		gt_array_for_each (&sites->offsets[kind], offset) {
+			int r = create(uprobes->group, gt_gil_site_name(kind), target, *offset,
+				       kind == GT_GIL_SITE_TAKE ? fetches[fetch].caller
+								: fetches[fetch].argument);
+			if (r < 0)
+				return error_install(r, file);
+		}
+	}
+	*ret = GT_STEAL(uprobes);
+	return 0;
+}
+
+const char *gt_uprobes_group(const struct gt_uprobes *uprobes)
+{
+	return uprobes->group;
+}
+
+void gt_uprobes_remove(struct gt_uprobes *uprobes)
+{
+	if (!uprobes)
+		return;
+	if (uprobes->group)
+		remove_group(uprobes->group);
+	free(uprobes->group);
+	free(uprobes);
+}
+
+/* Whether GROUP is one of ours whose process is gone, or whose number another program has now. */
+static bool is_leftover(const char *group)
+{
+	_cleanup_free_ char *path = NULL, *comm = NULL;
+	char *end;
+	long pid;
+
+	if (!gt_string_starts_with(group, GROUP_PREFIX))
+		return false;
+	errno = 0;
+	pid = strtol(group + strlen(GROUP_PREFIX), &end, 10);
+	if (errno || *end || end == group + strlen(GROUP_PREFIX) || pid <= 0 || pid > INT_MAX)
+		return false;
+	if (kill((pid_t)pid, 0) < 0)
+		return errno == ESRCH;
+	path = gt_format("/proc/%ld/comm", pid);
+	if (!path || gt_read_file(path, 64, &comm, NULL) < 0)
+		return false;
+	return pid == getpid() || !gt_string_starts_with(comm, "giltrace");
+}
+
+void gt_uprobes_remove_leftovers(void)
+{
+	struct tracefs_dynevent **probes = tracefs_dynevent_get_all(TRACEFS_DYNEVENT_UPROBE, NULL);
+
+	for (size_t i = 0; probes && probes[i]; i++) {
+		char *group = NULL;
+
+		if (tracefs_dynevent_info(probes[i], &group, NULL, NULL, NULL, NULL) ==
+		    TRACEFS_DYNEVENT_UNKNOWN)
+			continue;
+		if (group && is_leftover(group)) {
+			gt_debug("removing the probes of a giltrace that has died: %s", group);
+			remove_group(group);
+		}
+		free(group);
+	}
+	tracefs_dynevent_list_free(probes);
+}
