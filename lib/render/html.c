@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The page: one file, with the viewer of lib/render/viewer/ and the report's data inside. The
+ * numbers of its table are the summary JSON itself; the intervals follow as columns, which the page
+ * decodes when its head has been painted.
+ */
+#include "render/report.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "render/columns.h"
+#include "render/summary_json.h"
+#include "render/viewer/pieces.h"
+
+#define PAGE_FORMAT 1
+
+/* The threads that the page shows, in its order, and their intervals. */
+struct lanes {
+	uint32_t *threads;
+	uint32_t count;
+	uint64_t *offsets; /* of each thread of the trace: the end of its part of ORDER */
+	uint32_t *order;   /* intervals in which something is to be seen, lane after lane */
+	uint32_t intervals;
+};
+
+static void lanes_clear(struct lanes *lanes)
+{
+	free(lanes->threads);
+	free(lanes->offsets);
+	free(lanes->order);
+}
+
+static int compare_lanes(const void *a, const void *b, void *context)
+{
+	const struct gt_trace *trace = context;
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	const struct gt_thread *x = &trace->threads.items[left], *y = &trace->threads.items[right];
+	const struct gt_process *process = &trace->processes.items[x->process];
+
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	if ((process->main_thread == left) != (process->main_thread == right))
+		return process->main_thread == left ? -1 : 1;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
+static bool is_shown(const struct gt_interval *interval)
+{
+	return interval->kind != GT_INTERVAL_NO && interval->end_ns > interval->start_ns;
+}
+
+static int lanes_find(const struct gt_report *report, struct lanes *ret)
+{
+	const struct gt_trace *trace = report->trace;
+	uint64_t end = 0;
+
+	ret->threads = calloc(trace->threads.count + 1, sizeof(*ret->threads));
+	ret->offsets = calloc(trace->threads.count + 1, sizeof(*ret->offsets));
+	if (!ret->threads || !ret->offsets)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < trace->threads.count; i++)
+		if (gt_report_shows_process(report, trace->threads.items[i].process))
+			ret->threads[ret->count++] = i;
+	qsort_r(ret->threads, ret->count, sizeof(*ret->threads), compare_lanes, (void *)trace);
+
+	gt_array_for_each (&trace->intervals, interval)
+		if (is_shown(interval))
+			ret->offsets[interval->thread]++;
+	for (uint32_t i = 0; i < trace->threads.count; i++)
+		if (!gt_report_shows_process(report, trace->threads.items[i].process))
+			ret->offsets[i] = 0;
+	for (uint32_t i = 0; i < ret->count; i++) {
+		uint64_t *offset = &ret->offsets[ret->threads[i]];
+		uint64_t length = *offset;
+
+		*offset = end;
+		end += length;
+	}
+	ret->intervals = (uint32_t)end;
+	ret->order = calloc(end + 1, sizeof(*ret->order));
+	if (!ret->order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < trace->intervals.count; i++) {
+		const struct gt_interval *interval = &trace->intervals.items[i];
+		uint32_t process = trace->threads.items[interval->thread].process;
+
+		if (is_shown(interval) && gt_report_shows_process(report, process))
+			ret->order[ret->offsets[interval->thread]++] = i;
+	}
+	return 0;
+}
+
+static uint64_t since(uint64_t time_ns, uint64_t start_ns)
+{
+	return time_ns > start_ns ? time_ns - start_ns : 0;
+}
+
+/* Lanes name their process and thread by their places in the summary, which keeps the trace's
+ * order. */
+static json_t *describe_lanes(const struct gt_report *report, const struct lanes *lanes)
+{
+	const struct gt_trace *trace = report->trace;
+	json_auto_t *list = json_array();
+	_cleanup_free_ uint32_t *places = calloc(trace->threads.count + 1, sizeof(*places));
+	_cleanup_free_ uint32_t *threads = calloc(trace->processes.count + 1, sizeof(*threads));
+	_cleanup_free_ uint32_t *processes = calloc(trace->processes.count + 1, sizeof(*processes));
+	uint32_t shown = 0;
+	uint64_t first = 0;
+
+	if (!list || !places || !threads || !processes)
+		return NULL;
+	for (uint32_t i = 0; i < trace->processes.count; i++)
+		if (gt_report_shows_process(report, i))
+			processes[i] = shown++;
+	for (uint32_t i = 0; i < trace->threads.count; i++)
+		places[i] = threads[trace->threads.items[i].process]++;
+
+	for (uint32_t i = 0; i < lanes->count; i++) {
+		uint32_t index = lanes->threads[i];
+		const struct gt_thread *thread = &trace->threads.items[index];
+		uint64_t start_ns = since(thread->start_ns, trace->start_ns);
+		uint64_t end_ns = since(thread->end_ns, trace->start_ns);
+		uint64_t last = lanes->offsets[index];
+
+		if (json_array_append_new(list, json_pack("{s:I, s:I, s:I, s:I, s:I}", "process",
+							  (json_int_t)processes[thread->process],
+							  "thread", (json_int_t)places[index],
+							  "start_ns", (json_int_t)start_ns,
+							  "end_ns", (json_int_t)end_ns, "intervals",
+							  (json_int_t)(last - first))) < 0)
+			return NULL;
+		first = last;
+	}
+	return GT_STEAL(list);
+}
+
+static json_t *describe_gils(const struct gt_trace *trace)
+{
+	json_auto_t *list = json_array();
+
+	for (uint32_t i = 0; list && i < trace->gils.count; i++)
+		if (json_array_append_new(
+			    list, json_sprintf("0x%llx",
+					       (unsigned long long)trace->gils.items[i].address)) <
+		    0)
+			return NULL;
+	return GT_STEAL(list);
+}
+
+/* The summary, and what the page needs besides it. */
+static json_t *describe_page(const struct gt_report *report, const struct lanes *lanes)
+{
+	const struct gt_report_meta *meta = report->meta;
+	const struct gt_trace *trace = report->trace;
+	int64_t date_ms = meta->realtime_ns ? (int64_t)(meta->realtime_ns / GT_NS_PER_MS) : -1;
+
+	return json_pack(
+		"{s:i, s:o, s:o, s:{s:o, s:o, s:o}, s:I, s:o, s:o, s:I, s:o}", "page", PAGE_FORMAT,
+		"host", gt_json_text(meta->hostname), "date_ms", gt_json_integer_or_null(date_ms),
+		"python", "path", gt_json_text(meta->python_path), "version",
+		gt_json_text(meta->python_version), "build_id", gt_json_text(meta->python_build_id),
+		"duration_ns", (json_int_t)since(trace->end_ns, trace->start_ns), "lanes",
+		describe_lanes(report, lanes), "gils", describe_gils(trace), "intervals",
+		(json_int_t)lanes->intervals, "summary", gt_summary_json_new(report));
+}
+
+/* JSON within a script element: without a < nothing in it can end the element. */
+static void write_json(struct gt_sink *sink, const char *text)
+{
+	const char *bracket;
+
+	while ((bracket = strchr(text, '<'))) {
+		gt_sink_write(sink, text, (size_t)(bracket - text));
+		gt_sink_puts(sink, "\\u003c");
+		text = bracket + 1;
+	}
+	gt_sink_puts(sink, text);
+}
+
+enum column { COLUMN_KIND, COLUMN_GIL, COLUMN_GAP, COLUMN_LENGTH };
+
+/*
+ * Gap and length: of each lane's intervals, the time since the one before (the first: since the
+ * start of the trace), and how long it is.
+ */
+static int write_column(const struct gt_trace *trace, const struct lanes *lanes, enum column which,
+			struct gt_sink *sink)
+{
+	static const char *const names[] = {"kind", "gil", "gap", "length"};
+	_cleanup_(gt_column_closep) struct gt_column *column = gt_column_open(sink, names[which]);
+	uint32_t thread = GT_NONE;
+	uint64_t end_ns = 0;
+
+	if (!column)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < lanes->intervals; i++) {
+		const struct gt_interval *interval = &trace->intervals.items[lanes->order[i]];
+
+		if (interval->thread != thread) {
+			thread = interval->thread;
+			end_ns = trace->start_ns;
+		}
+		switch (which) {
+		case COLUMN_KIND:
+			gt_column_put(column, interval->kind);
+			break;
+		case COLUMN_GIL:
+			gt_column_put(column, interval->gil == GT_INTERVAL_NO_GIL
+						      ? 0
+						      : (uint64_t)interval->gil + 1);
+			break;
+		case COLUMN_GAP:
+			gt_column_put(column, since(interval->start_ns, end_ns));
+			break;
+		case COLUMN_LENGTH:
+			gt_column_put(column,
+				      since(interval->end_ns, GT_MAX(interval->start_ns, end_ns)));
+			break;
+		}
+		end_ns = GT_MAX(interval->end_ns, end_ns);
+	}
+	return 0;
+}
+
+int gt_render_html(const struct gt_report *report, struct gt_sink *sink)
+{
+	_cleanup_(lanes_clear) struct lanes lanes = {0};
+	json_auto_t *page = NULL;
+	_cleanup_free_ char *text = NULL;
+	int r;
+
+	r = lanes_find(report, &lanes);
+	if (r < 0)
+		return r;
+	page = describe_page(report, &lanes);
+	text = page ? json_dumps(page, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	if (!text)
+		return -ENOMEM;
+
+	gt_sink_puts(sink, gt_viewer_before_report);
+	write_json(sink, text);
+	gt_sink_puts(sink, gt_viewer_before_columns);
+	for (enum column which = COLUMN_KIND; which <= COLUMN_LENGTH; which++) {
+		r = write_column(report->trace, &lanes, which, sink);
+		if (r < 0)
+			return r;
+	}
+	gt_sink_puts(sink, gt_viewer_behind_columns);
+	return 0;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The page runs this before the columns have been read: head and table are there at once. The intervals
+ * are decoded when the document is complete.
+ */
+
+import { showBlame } from './blame.js';
+import { byId } from './dom.js';
+import { notice, showHead } from './head.js';
+import { listen } from './input.js';
+import { makeLanes, readIntervals } from './lanes.js';
+import { isWhole, readReport } from './report.js';
+import { showTable } from './table.js';
+import { askFrame, chooseLane, makeTimeline } from './timeline.js';
+
+/** @param {string} text */
+function giveUp(text) {
+	const loading = byId('loading');
+	loading.textContent = text;
+	loading.classList.add('failed');
+	notice(text);
+}
+
+function start() {
+	const report = readReport();
+	const lanes = makeLanes(report);
+	byId('dead').remove();
+	byId('main').hidden = false;
+	showHead(report);
+	showTable(report, (process, thread) => {
+		const lane = lanes.find((candidate) => candidate.process === process && candidate.thread === thread);
+		if (lane) {
+			chooseLane(timeline, lane.index);
+			byId('timeline').scrollIntoView({ block: 'nearest' });
+		}
+	});
+	showBlame(report);
+	byId('timeline').hidden = lanes.length === 0;
+	const timeline = makeTimeline(report, lanes);
+	listen(timeline);
+
+	const finish = async () => {
+		if (!isWhole()) {
+			giveUp('This page is cut off: the file is not complete, and its timeline cannot be shown. The table is.');
+			return;
+		}
+		if (typeof DecompressionStream === 'undefined') {
+			giveUp('This browser cannot decompress the timeline (it has no DecompressionStream): use a newer one.');
+			return;
+		}
+		try {
+			timeline.intervals = await readIntervals(report, lanes);
+			byId('loading').remove();
+			byId('legend-unknown').hidden = !timeline.intervals.kind.includes(3);
+			askFrame(timeline);
+		} catch (error) {
+			giveUp(`The timeline of this page is damaged: ${error instanceof Error ? error.message : error}`);
+		}
+		document.documentElement.dataset.ready = String(Math.round(performance.now()));
+	};
+	/* Two frames: the head is on the screen before the work begins. */
+	const later = () => requestAnimationFrame(() => setTimeout(finish, 0));
+	if (document.readyState === 'loading')
+		document.addEventListener('DOMContentLoaded', later);
+	else
+		later();
+}
+
+start();

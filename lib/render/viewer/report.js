@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is in the page: the head's data, the summary (the same object as --summary-json writes) and
+ * the lanes, as JSON; the intervals follow in columns.
+ */
+
+/**
+ * @typedef {object} Thread
+ * @property {number} tid
+ * @property {string} name
+ * @property {boolean} main
+ * @property {number} start_ns
+ * @property {number} end_ns
+ * @property {number} total_ns
+ * @property {number | null} no_gil_ns
+ * @property {number | null} has_gil_ns
+ * @property {number | null} gil_wait_ns
+ * @property {number | null} unknown_ns
+ * @property {number | null} acquired
+ * @property {number | null} contended
+ * @property {number | null} switched
+ * @property {number | null} wait_max_ns
+ * @property {number | null} wait_p50_ns
+ * @property {number | null} wait_p99_ns
+ */
+
+/**
+ * @typedef {object} Gil
+ * @property {number} id
+ * @property {string} address
+ * @property {number} held_ns
+ * @property {number} waited_ns
+ */
+
+/**
+ * @typedef {object} Process
+ * @property {number} pid
+ * @property {number} ppid
+ * @property {string} command
+ * @property {{path: string | null, version: string | null, build_id: string | null} | null} python
+ * @property {Gil[]} gils
+ * @property {Thread[]} threads
+ */
+
+/**
+ * @typedef {object} Blame
+ * @property {number} pid
+ * @property {number} waiter
+ * @property {number | null} holder
+ * @property {number} ns
+ */
+
+/**
+ * @typedef {object} Summary
+ * @property {string} giltrace
+ * @property {string[]} command
+ * @property {string | null} clock
+ * @property {number} start_ns
+ * @property {number} end_ns
+ * @property {number | null} exit_status
+ * @property {string | null} probe
+ * @property {string | null} found_by
+ * @property {number} events
+ * @property {number} lost
+ * @property {number} inferred
+ * @property {number | null} probe_cost_ns
+ * @property {Process[]} processes
+ * @property {Blame[]} blame
+ */
+
+/**
+ * A thread that the page shows. Times are relative to the start of the trace.
+ * @typedef {object} LaneMeta
+ * @property {number} process index into the summary's processes
+ * @property {number} thread index into that process's threads
+ * @property {number} start_ns
+ * @property {number} end_ns
+ * @property {number} intervals how many of the columns' values are its own
+ */
+
+/**
+ * @typedef {object} ReportMeta
+ * @property {number} page version of this format
+ * @property {string | null} host
+ * @property {number | null} date_ms wall clock at the start, since 1970
+ * @property {{path: string | null, version: string | null, build_id: string | null}} python
+ * @property {number} duration_ns
+ * @property {Summary} summary
+ * @property {LaneMeta[]} lanes
+ * @property {string[]} gils address of each, by the number in the gil column
+ * @property {number} intervals
+ */
+
+/** @returns {ReportMeta} */
+export function readReport() {
+	const element = document.getElementById('report');
+	return JSON.parse(element?.textContent ?? 'null');
+}
+
+/**
+ * The part of a thread's life in which it is known what it did: what percentages are of.
+ * @param {Thread} thread
+ */
+export function knownTime(thread) {
+	return thread.total_ns - (thread.unknown_ns ?? 0);
+}
+
+/** Whether the file is here to its last byte. Only true once the document has been parsed. */
+export function isWhole() {
+	return document.getElementById('end') !== null;
+}

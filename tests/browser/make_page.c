@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes pages of made-up traces, for the browser tests:
+ *
+ *     make_page SCENARIO PAGE.html SUMMARY.json [INTERVALS]
+ *
+ * Threads take turns at a lock as they would at a GIL, in a random order that is the same each
+ * time.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "render/report.h"
+
+#define START_NS UINT64_C(12345678901234)
+#define GIL_ADDRESS UINT64_C(0x7f3a10c0de40)
+
+/* How a thread spends its time: mean lengths; it always wants the GIL again when IDLE_NS is 0. */
+struct habit {
+	const char *name;
+	uint64_t hold_ns, idle_ns;
+};
+
+struct scenario {
+	const char *name;
+	char *command[8];
+	const struct habit *habits;
+	uint32_t threads; /* of each process; habits are repeated */
+	uint32_t processes;
+	uint32_t intervals; /* at least so many in all, unless told otherwise */
+	uint64_t lost, inferred;
+};
+
+static const struct habit two[] = {
+	{"MainThread", 100000, 1500000000},
+	{"count-1", 5000000, 0},
+	{"count-2", 5000000, 0},
+};
+static const struct habit service[] = {
+	{"MainThread", 150000, 4000000}, {"worker-1", 5000000, 30000},
+	{"worker-2", 400000, 900000},	 {"reader", 20000, 300000},
+	{"writer", 30000, 450000},	 {"heartbeat", 9000, 50000000},
+};
+static const struct habit short_holds[] = {
+	{"MainThread", 4000, 9000},
+	{"io-1", 1500, 6000},
+	{"io-2", 1500, 6000},
+	{"io-3", 1500, 20000},
+};
+static const struct habit hostile[] = {
+	{"</script><script>document.title='owned'</script>", 1000000, 0},
+	{"<img src=x onerror=\"document.title='owned'\">", 1000000, 0},
+	{"\xe2\x80\xae"
+	 "gnp.exe\xe2\x81\xa6",
+	 500000, 100000},
+	{"\xff\xfe not UTF-8 \xc3", 400000, 50000},
+	{"\"quotes'&amp;<!--", 400000, 60000},
+	{"\t\n\x1b[31m", 400000, 70000},
+	{"", 400000, 80000},
+	{"]]>&lt;/style>\xe2\x80\xa8", 300000, 90000},
+	{"a name that is longer than any name that the kernel would keep, by far", 300000, 0},
+};
+
+static const struct scenario scenarios[] = {
+	{"two", {"count.py"}, two, 3, 1, 1600, 0, 0},
+	{"service", {"-m", "service", "--workers", "2"}, service, 6, 1, 4000, 0, 0},
+	{"many", {"server.py", "a b", "it's"}, service, 200, 1, 60000, 0, 0},
+	{"processes", {"pool.py"}, two, 3, 3, 3000, 0, 0},
+	{"lossy", {"lossy.py"}, service, 6, 1, 3000, 1234, 7},
+	{"hostile", {"</script>.py", "\xff\xfe", "<b>&amp;"}, hostile, 9, 1, 3000, 0, 0},
+	{"million", {"million.py"}, short_holds, 4, 1, 1000000, 0, 0},
+	{"empty", {"true"}, NULL, 1, 1, 0, 0, 0},
+};
+
+static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
+
+/* Between half and three halves of MEAN. */
+static uint64_t around(uint64_t mean)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return mean ? mean / 2 + random_state % mean : 0;
+}
+
+static void *need(void *pointer)
+{
+	if (!pointer)
+		exit(-gt_error_oom());
+	return pointer;
+}
+
+static void add_interval(struct gt_trace *trace, uint32_t thread, enum gt_interval_kind kind,
+			 uint64_t *from_ns, uint64_t to_ns)
+{
+	struct gt_interval *interval;
+
+	if (to_ns <= *from_ns)
+		return;
+	interval = need(gt_array_push(&trace->intervals));
+	interval->start_ns = *from_ns;
+	interval->end_ns = to_ns;
+	interval->thread = thread;
+	interval->gil = GT_INTERVAL_NO_GIL;
+	if (kind != GT_INTERVAL_NO)
+		interval->gil = trace->threads.items[thread].process & GT_INTERVAL_NO_GIL;
+	interval->kind = (unsigned int)kind & 7;
+	*from_ns = to_ns;
+}
+
+static void add_process(struct gt_trace *trace, const struct scenario *scenario, uint32_t index)
+{
+	struct gt_process *process = need(gt_array_push(&trace->processes));
+
+	process->pid = 4200 + index * 1000;
+	process->ppid = index == 0 ? 4100 : 4200;
+	process->parent = index == 0 ? GT_NONE : 0;
+	process->main_thread = trace->threads.count;
+	process->command = need(strdup("python3"));
+	process->python = GT_NONE;
+	for (uint32_t i = 0; i < scenario->threads; i++) {
+		const struct habit *habit = scenario->habits ? &scenario->habits[i % 6] : NULL;
+		struct gt_thread *thread = need(gt_array_push(&trace->threads));
+
+		if (scenario->threads <= 9 && habit)
+			habit = &scenario->habits[i];
+		thread->tid = process->pid + i;
+		thread->process = index;
+		thread->name = need(habit && i < 6 + 3U * (scenario->threads <= 9)
+					    ? strdup(habit->name)
+					    : gt_format("%s-%u", habit ? habit->name : "t", i));
+		thread->start_ns = START_NS + (uint64_t)index * 3000000 + (uint64_t)i * 200000;
+	}
+}
+
+/* Lets the threads of a process take turns until there are COUNT intervals in all. */
+static void run_process(struct gt_trace *trace, const struct scenario *scenario, uint32_t index,
+			uint32_t count)
+{
+	uint32_t first = trace->processes.items[index].main_thread;
+	uint32_t threads = scenario->threads, holder = GT_NONE, round = 0;
+	uint64_t *wake = need(calloc(threads, sizeof(*wake)));
+	uint64_t *last = need(calloc(threads, sizeof(*last)));
+	uint64_t now = START_NS;
+
+	for (uint32_t i = 0; i < threads; i++) {
+		wake[i] = trace->threads.items[first + i].start_ns + 50000;
+		last[i] = trace->threads.items[first + i].start_ns;
+	}
+	while (trace->intervals.count < count) {
+		struct gt_thread *thread;
+		const struct habit *habit;
+		uint32_t next = 0;
+
+		for (uint32_t i = 1; i < threads; i++)
+			if (i != holder && (next == holder || wake[i] < wake[next]))
+				next = i;
+		if (holder != GT_NONE && wake[holder] + 1000 < wake[next])
+			next = holder;
+		thread = &trace->threads.items[first + next];
+		habit = &scenario->habits[scenario->threads <= 9 ? next : next % 6];
+		add_interval(trace, first + next, GT_INTERVAL_NO, &last[next], wake[next]);
+		if (wake[next] < now) {
+			now += around(4000);
+			add_interval(trace, first + next, GT_INTERVAL_WAIT, &last[next], now);
+			thread->contended++;
+		}
+		now = GT_MAX(now, wake[next]);
+		if (scenario->lost > 0 && ++round % 90 < 2) {
+			now += around(2000000);
+			add_interval(trace, first + next, GT_INTERVAL_UNKNOWN, &last[next], now);
+		}
+		now += around(habit->hold_ns) + 1;
+		add_interval(trace, first + next, GT_INTERVAL_HAS, &last[next], now);
+		thread->takes++, thread->acquired++, thread->releases++;
+		trace->processes.items[index].gil_events += 3;
+		trace->events += 3;
+		wake[next] = now + around(habit->idle_ns);
+		holder = next;
+	}
+	now += 2000000;
+	for (uint32_t i = 0; i < threads; i++) {
+		struct gt_thread *thread = &trace->threads.items[first + i];
+
+		thread->end_ns = GT_MAX(now, last[i]);
+		add_interval(trace, first + i, GT_INTERVAL_NO, &last[i], thread->end_ns);
+		trace->end_ns = GT_MAX(trace->end_ns, thread->end_ns);
+	}
+	trace->processes.items[index].start_ns = trace->threads.items[first].start_ns;
+	trace->processes.items[index].end_ns = now;
+	free(wake);
+	free(last);
+}
+
+static struct gt_trace *make_trace(const struct scenario *scenario, uint32_t intervals)
+{
+	struct gt_trace *trace = need(calloc(1, sizeof(*trace)));
+
+	trace->start_ns = START_NS;
+	trace->lost = scenario->lost;
+	trace->inferred = scenario->inferred;
+	for (uint32_t i = 0; i < scenario->processes; i++) {
+		add_process(trace, scenario, i);
+		if (scenario->habits) {
+			struct gt_gil *gil = need(gt_array_push(&trace->gils));
+
+			gil->process = i;
+			gil->address = GIL_ADDRESS + i * 0x1000;
+		}
+		run_process(trace, scenario, i, intervals / scenario->processes * (i + 1));
+	}
+	return trace;
+}
+
+static int write_file(const struct gt_report *report, gt_render_function render, const char *path)
+{
+	_cleanup_(gt_sink_abandonp) struct gt_sink *sink = NULL;
+	int r;
+
+	r = gt_sink_open(path, false, &sink);
+	if (r < 0)
+		return r;
+	r = render(report, sink);
+	if (r < 0)
+		return r;
+	return gt_sink_close(GT_STEAL(sink));
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = NULL;
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	const struct scenario *scenario = NULL;
+	struct gt_report_meta meta = {
+		.hostname = "build-7",
+		.python_path = "/usr/bin/python3.11",
+		.python_version = "3.11.7",
+		.probe = "uprobe",
+		.found_by = "symbols",
+		.clock = "CLOCK_MONOTONIC",
+		.realtime_ns = UINT64_C(1767225600000000000),
+		.exit_status = 0,
+		.probe_cost_ns = -1,
+	};
+	struct gt_report report = {.stats = &stats, .meta = &meta};
+	uint64_t started_ns;
+
+	for (size_t i = 0; argc > 1 && i < ARRAY_SIZE(scenarios); i++)
+		if (strcmp(argv[1], scenarios[i].name) == 0)
+			scenario = &scenarios[i];
+	if (!scenario || argc < 4) {
+		fprintf(stderr, "usage: make_page SCENARIO PAGE.html SUMMARY.json [INTERVALS]\n");
+		return EXIT_FAILURE;
+	}
+	meta.command = scenario->command;
+	trace = make_trace(scenario,
+			   argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : scenario->intervals);
+	report.trace = trace;
+	if (gt_stats_compute(trace, &stats) < 0)
+		return EXIT_FAILURE;
+	started_ns = gt_clock_ns(CLOCK_MONOTONIC);
+	if (write_file(&report, gt_render_html, argv[2]) < 0)
+		return EXIT_FAILURE;
+	fprintf(stderr, "%" PRIu32 " intervals, page written in %" PRIu64 " ms\n",
+		trace->intervals.count, (gt_clock_ns(CLOCK_MONOTONIC) - started_ns) / GT_NS_PER_MS);
+	return write_file(&report, gt_render_summary_json, argv[3]) < 0 ? EXIT_FAILURE
+									: EXIT_SUCCESS;
+}
