@@ -81,9 +81,9 @@ const void *gt_elf_bytes_left(const struct gt_elf *elf, uint64_t address, uint64
 bool gt_elf_has_section(const struct gt_elf *elf, const char *name);
 
 /*
- * The executable sections, by rising address, without overlaps. Left out are the stubs of the PLT, and
- * .bolt.org.text: BOLT keeps the code there that it has replaced, and nothing runs it. The caller
- * clears the array. -ENOMEM.
+ * The executable sections, by rising address, without overlaps. Left out are the stubs of the PLT,
+ * and .bolt.org.text: BOLT keeps the code there that it has replaced, and nothing runs it. The
+ * caller clears the array. -ENOMEM.
  */
 int gt_elf_code_sections_read(const struct gt_elf *elf, gt_elf_code_sections *ret);
 

@@ -199,6 +199,11 @@ static char *fixture_path(const char *name)
 	}
 	path = gt_format("%s/libgil_sites_%s.so", folder, name);
 	assert_non_null(path);
+	if (access(path, R_OK) < 0) {
+		print_message("%s is not made by this compiler\n", path);
+		free(path);
+		skip();
+	}
 	return path;
 }
 
