@@ -83,6 +83,13 @@ static struct perf_event_attr dummy_attr(void)
 
 	attr.type = PERF_TYPE_SOFTWARE;
 	attr.config = PERF_COUNT_SW_DUMMY;
+	/*
+	 * It never samples. But with such an event the kernel does not swap the events of two tasks
+	 * that inherited them instead of switching them: an event then keeps the process that it
+	 * was made for, by which uprobes are filtered. Otherwise the exit of one process can take
+	 * the probes out of another that goes on.
+	 */
+	attr.sample_type |= PERF_SAMPLE_READ;
 	attr.exclude_kernel = 1;
 	attr.exclude_hv = 1;
 	attr.task = 1;
@@ -161,7 +168,9 @@ static int refuse_open(const struct gt_event_set *set, const char *name, int err
 /* Takes what this kernel does not know out of ATTR, one thing at a time. False when all is out. */
 static bool simplify(struct perf_event_attr *attr)
 {
-	if (attr->read_format & PERF_FORMAT_LOST) /* from Linux 6.0 */
+	if (attr->sample_type & PERF_SAMPLE_READ) /* with inherit: from Linux 6.12 */
+		attr->sample_type &= ~(uint64_t)PERF_SAMPLE_READ;
+	else if (attr->read_format & PERF_FORMAT_LOST) /* from Linux 6.0 */
 		attr->read_format &= ~(uint64_t)PERF_FORMAT_LOST;
 	else if (attr->build_id) /* from Linux 5.12 */
 		attr->build_id = 0;
