@@ -1,5 +1,6 @@
 """Probes of the kernel, read and made without giltrace."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -19,8 +20,12 @@ def groups():
 
 
 def add(line):
-    with open(_UPROBE_EVENTS, "a") as file:
-        file.write(line + "\n")
+    # Without O_APPEND all probes would be removed; mode "a" seeks, which this file refuses.
+    file = os.open(_UPROBE_EVENTS, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(file, line.encode())
+    finally:
+        os.close(file)
 
 
 def remove_group(group):

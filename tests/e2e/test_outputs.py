@@ -81,7 +81,7 @@ def test_summary_json(giltrace, interpreter):
     (process,) = summary["processes"]
     check_shape(process, PROCESS)
     check_shape(process["python"], PYTHON)
-    assert process["python"]["path"] == interpreter.gil_file
+    assert process["python"]["path"] == interpreter.path
     assert process["python"]["version"] == interpreter.version
     (gil,) = process["gils"]
     check_shape(gil, GIL)

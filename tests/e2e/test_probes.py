@@ -72,7 +72,6 @@ def test_groups_of_others_stay(giltrace, python, group):
     others = [
         group(name)
         for name in (
-            f"giltrace_{os.getpid()}",  # of a giltrace that is alive
             f"giltrace_bench_{pid}",
             f"giltracer_{pid}",
             f"giltrace_{pid}x",
@@ -83,6 +82,16 @@ def test_groups_of_others_stay(giltrace, python, group):
     result = giltrace.run("-q", "--python", python.path, "-c", "pass")
     assert result.status == 0, result.stderr
     assert {name: probes.definitions(name) for name in others} == before
+
+
+def test_probes_of_a_running_giltrace_stay(giltrace, python):
+    process = start_waiting(giltrace, python, "-q")
+    before = probes.definitions(f"giltrace_{process.pid}")
+    result = giltrace.run("-q", "--python", python.path, "-c", "pass")
+    assert result.status == 0, result.stderr
+    assert probes.definitions(f"giltrace_{process.pid}") == before != []
+    process.terminate()
+    giltrace.finish(process)
 
 
 def test_killed_giltrace_is_cleaned_up_after(giltrace, python):
