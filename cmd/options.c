@@ -145,8 +145,8 @@ static int refuse_option(int option, char *argv[], int index)
 	char short_option[3] = {'-', (char)optopt, '\0'};
 	bool is_short = optopt > 0 && optopt < 256 && strncmp(argv[index], "--", 2) != 0;
 
-	return usage_error(option == ':' ? "an argument is missing behind the option" :
-					   "there is no option",
+	return usage_error(option == ':' ? "an argument is missing behind the option"
+					 : "there is no option",
 			   is_short ? short_option : argv[index]);
 }
 
@@ -163,8 +163,8 @@ static int parse_target(int argc, char *argv[], struct gt_options *options)
 {
 	if (!options->module && !options->code) {
 		if (optind >= argc)
-			return usage_error("what should be run? Give a script, -m MODULE or -c CODE",
-					   NULL);
+			return usage_error(
+				"what should be run? Give a script, -m MODULE or -c CODE", NULL);
 		options->script = argv[optind++];
 	}
 	options->arguments = &argv[optind];
@@ -199,7 +199,8 @@ static int parse(int argc, char *argv[], struct gt_options *options)
 		argv++;
 		break;
 	}
-	/* What follows a script, a module or code is its own: stop there ('+', and the loop's end). */
+	/* What follows a script, a module or code is its own: stop there ('+', and the loop's end).
+	 */
 	letters = options->verb == GT_VERB_REPORT ? ":o:vq" : "+:o:m:c:vq";
 	opterr = 0;
 	optind = 1;

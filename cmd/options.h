@@ -25,8 +25,8 @@ struct gt_options {
 };
 
 /*
- * Parses the command line: 1 to go on, 0 when it has been answered (--help, --version), or a negative
- * errno for one that is wrong (logged). Strings are those of ARGV. The caller clears RET.
+ * Parses the command line: 1 to go on, 0 when it has been answered (--help, --version), or a
+ * negative errno for one that is wrong (logged). Strings are those of ARGV. The caller clears RET.
  */
 int gt_options_parse(int argc, char *argv[], struct gt_options *ret);
 void gt_options_clear(struct gt_options *options);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* giltrace record: runs the target once, with everything that is recorded of it, into a directory. */
+/* giltrace record: runs the target once, with everything that is recorded of it, into a directory.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -17,6 +18,7 @@
 #include "cmd/verbs.h"
 #include "elf/elf_file.h"
 #include "probes/tracefs.h"
+#include "probes/trap_cost.h"
 #include "probes/uprobe.h"
 #include "python/gil_sites.h"
 #include "python/interpreter.h"
@@ -153,10 +155,23 @@ static int describe(struct gt_meta *meta, const struct gt_interpreter *interpret
 	return 0;
 }
 
+static void measure_cost(const struct gt_uprobes *uprobes, struct gt_meta *meta)
+{
+	uint64_t ns;
+	int r = gt_trap_cost_measure(uprobes, &ns);
+
+	if (r < 0) {
+		gt_debug_errno(r, "cannot measure what a probe costs");
+		return;
+	}
+	meta->event_cost_ns = (int64_t)ns;
+	gt_debug("a probe costs %" PRIu64 " ns", ns);
+}
+
 /* Opens everything around a target that is held, lets it run, and closes everything again. */
-static int record_target(const char *directory,
-			 const struct gt_interpreter *interpreter, uint16_t machine,
-			 char *const *arguments, struct gt_meta *meta, int *ret_wait_status)
+static int record_target(const char *directory, const struct gt_interpreter *interpreter,
+			 uint16_t machine, char *const *arguments, struct gt_meta *meta,
+			 int *ret_wait_status)
 {
 	_cleanup_(gt_session_freep) struct gt_session *session = NULL;
 	_cleanup_(gt_uprobes_removep) struct gt_uprobes *uprobes = NULL;
@@ -189,12 +204,14 @@ static int record_target(const char *directory,
 	r = gt_session_new(&session);
 	if (r < 0)
 		return r;
-	r = gt_uprobes_install(gt_interpreter_gil_file(interpreter), machine, &meta->sites, &uprobes);
+	r = gt_uprobes_install(gt_interpreter_gil_file(interpreter), machine, &meta->sites,
+			       &uprobes);
 	if (r < 0)
 		return r;
 	for (int kind = 0; kind < GT_GIL_SITE_RETAKE; kind++)
 		tracepoints[kind] = (struct gt_pass_tracepoint){gt_uprobes_group(uprobes),
 								gt_gil_site_name(kind)};
+	measure_cost(uprobes, meta);
 	gt_session_init_target(session, &target_spec);
 	r = gt_target_fork(&target_spec, &target);
 	if (r < 0)
@@ -211,8 +228,8 @@ static int record_target(const char *directory,
 	if (r < 0)
 		return r;
 	meta->lost = counts.lost;
-	gt_debug("recorded %" PRIu64 " GIL events in %" PRIu64 " bytes, lost %" PRIu64, counts.samples,
-		 counts.bytes, counts.lost);
+	gt_debug("recorded %" PRIu64 " GIL events in %" PRIu64 " bytes, lost %" PRIu64,
+		 counts.samples, counts.bytes, counts.lost);
 	return 0;
 }
 
@@ -253,11 +270,8 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 	    describe(&meta, &interpreter, elf, arguments) < 0)
 		return GT_EXIT_FAILURE;
 	meta.buffer_bytes = options->buffer_bytes ? options->buffer_bytes : default_buffer_bytes();
-	for (int kind = 0; kind < GT_GIL_SITE_KINDS; kind++)
-		gt_debug("%s: %" PRIu32 " sites of %s", gt_elf_path(elf),
-			 meta.sites.offsets[kind].count, gt_gil_site_name(kind));
-	if (record_target(directory, &interpreter, gt_elf_machine(elf), arguments, &meta,
-			  &status) < 0)
+	if (record_target(directory, &interpreter, gt_elf_machine(elf), arguments, &meta, &status) <
+	    0)
 		return GT_EXIT_FAILURE;
 	*ret_status = shell_status(status);
 	meta.exit_status = *ret_status;

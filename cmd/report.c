@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/log.h"
@@ -25,17 +26,17 @@
 
 int gt_report_check_outputs(const struct gt_options *options)
 {
-	gt_array_for_each(&options->outputs, output) {
+	gt_array_for_each (&options->outputs, output) {
 		bool gzip;
 
+		if (gt_sink_check(*output) < 0)
+			return -EIO;
 		if (!gt_render_for_path(*output, &gzip)) {
 			gt_error("cannot tell the format of %s from its name\n"
 				 "  let it end in .html, .json or .json.gz",
 				 *output);
 			return -EINVAL;
 		}
-		if (gt_sink_check(*output) < 0)
-			return -EIO;
 	}
 	if (options->summary_json && gt_sink_check(options->summary_json) < 0)
 		return -EIO;
@@ -76,7 +77,7 @@ static int render_all(const struct gt_options *options, const struct gt_report *
 {
 	int r;
 
-	gt_array_for_each(&options->outputs, output) {
+	gt_array_for_each (&options->outputs, output) {
 		bool gzip;
 		gt_render_function function = gt_render_for_path(*output, &gzip);
 
@@ -96,7 +97,7 @@ static int render_all(const struct gt_options *options, const struct gt_report *
 		if (r < 0)
 			return r;
 	}
-	gt_array_for_each(&options->outputs, output)
+	gt_array_for_each (&options->outputs, output)
 		gt_info("wrote %s", *output);
 	return 0;
 }
@@ -138,7 +139,8 @@ static int add_python(struct gt_trace *trace, struct gt_meta *meta)
 }
 
 /* META is NULL for a file that stands alone: then its own header tells what it can. */
-static struct gt_report_meta describe(const struct gt_meta *meta, const struct gt_perfdata *perfdata,
+static struct gt_report_meta describe(const struct gt_meta *meta,
+				      const struct gt_perfdata *perfdata,
 				      const struct gt_trace *trace, char *file_command[static 2])
 {
 	const struct gt_perfdata_info *info = gt_perfdata_info(perfdata);
@@ -211,9 +213,9 @@ static int report_file(const struct gt_options *options, const char *path, struc
 		gt_warning("no thread used the GIL while events were recorded");
 
 	report_meta = describe(meta, perfdata, trace, file_command);
-	return render_all(options,
-			  &(struct gt_report){.trace = trace, .stats = &stats, .meta = &report_meta},
-			  &progress);
+	return render_all(
+		options, &(struct gt_report){.trace = trace, .stats = &stats, .meta = &report_meta},
+		&progress);
 }
 
 static int report_directory(const struct gt_options *options, const char *path)
@@ -225,6 +227,12 @@ static int report_directory(const struct gt_options *options, const char *path)
 
 	if (!meta_path || !gil_path)
 		return gt_error_oom();
+	if (access(meta_path, F_OK) < 0 && errno == ENOENT) {
+		gt_error("%s is not a trace directory: it has no meta.json\n"
+			 "  giltrace makes one with --keep-data, or with giltrace record",
+			 path);
+		return -ENOENT;
+	}
 	r = gt_meta_read(meta_path, &meta);
 	if (r < 0)
 		return r;

@@ -11,8 +11,8 @@ int gt_report(const struct gt_options *options);
 /*
  * The parts that run is made of.
  *
- * Records the target into DIRECTORY: 0 and the target's status as a shell would give it, or the exit
- * status for a failure of giltrace itself (logged).
+ * Records the target into DIRECTORY: 0 and the target's status as a shell would give it, or the
+ * exit status for a failure of giltrace itself (logged).
  */
 int gt_record_into(const struct gt_options *options, const char *directory, int *ret_status);
 

@@ -15,8 +15,8 @@ static int refuse(int err)
 {
 	gt_error_errno(err,
 		       "cannot use the kernel's tracing files: mounting tracefs at " MOUNT_POINT
-		       " failed");
-	gt_log(GT_LOG_ERROR, "  run giltrace as root, outside of an unprivileged container");
+		       " failed\n"
+		       "  run giltrace as root, outside of an unprivileged container");
 	return err;
 }
 

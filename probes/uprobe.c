@@ -35,8 +35,8 @@ static int error_install(int err, const char *file)
 	switch (err) {
 	case -EACCES:
 	case -EPERM:
-		gt_error_errno(err, "cannot install the GIL's probes");
-		gt_error("  run giltrace as root: sudo giltrace …");
+		gt_error_errno(err, "cannot install the GIL's probes\n"
+				    "  run giltrace as root: sudo giltrace …");
 		break;
 	case -ENOENT:
 		gt_error("cannot install the GIL's probes: this kernel has no uprobe_events\n"

@@ -17,10 +17,26 @@ enum gt_log_level gt_log_level(void)
 	return max_level;
 }
 
-static void log_line(const char *message, const char *reason)
+/* Makes paths and names in a message harmless. Its own lines stay lines. */
+static void make_printable(char *message)
 {
+	for (unsigned char *c = (unsigned char *)message; *c; c++)
+		if ((*c < ' ' && *c != '\n') || *c == 0x7f)
+			*c = '?';
+}
+
+/* The reason belongs to the first line; what to do follows on lines of its own. */
+static void log_line(char *message, const char *reason)
+{
+	size_t first;
+
+	if (!message)
+		return;
+	make_printable(message);
+	first = strcspn(message, "\n");
 	/* One call a message, so that the target's own lines do not fall into it. */
-	fprintf(stderr, "giltrace: %s%s%s\n", message, reason ? ": " : "", reason ? reason : "");
+	fprintf(stderr, "giltrace: %.*s%s%s%s\n", (int)first, message, reason ? ": " : "",
+		reason ? reason : "", message + first);
 }
 
 void gt_log(enum gt_log_level level, const char *format, ...)
@@ -34,7 +50,7 @@ void gt_log(enum gt_log_level level, const char *format, ...)
 	if (vasprintf(&message, format, arguments) < 0)
 		message = NULL;
 	va_end(arguments);
-	log_line(message ? message : format, NULL);
+	log_line(message, NULL);
 }
 
 int gt_log_errno(enum gt_log_level level, int err, const char *format, ...)
@@ -48,7 +64,7 @@ int gt_log_errno(enum gt_log_level level, int err, const char *format, ...)
 	if (vasprintf(&message, format, arguments) < 0)
 		message = NULL;
 	va_end(arguments);
-	log_line(message ? message : format, strerror(-err));
+	log_line(message, strerror(-err));
 	return err;
 }
 

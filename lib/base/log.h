@@ -16,7 +16,6 @@
 #include "base/macros.h"
 
 enum gt_log_level {
-	GT_LOG_SILENT,
 	GT_LOG_ERROR, /* what stops the work; -q leaves these */
 	GT_LOG_WARNING,
 	GT_LOG_INFO,
@@ -28,7 +27,8 @@ enum gt_log_level gt_log_level(void);
 
 void gt_log(enum gt_log_level level, const char *format, ...) _printf_(2, 3);
 
-/* Logs "MESSAGE: STRERROR" and returns ERR, which is a negative errno. */
+/* Logs "MESSAGE: STRERROR", further lines of MESSAGE behind it, and returns ERR, which is a
+ * negative errno. */
 int gt_log_errno(enum gt_log_level level, int err, const char *format, ...) _printf_(3, 4);
 
 #define gt_error(...) gt_log(GT_LOG_ERROR, __VA_ARGS__)

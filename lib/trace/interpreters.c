@@ -72,34 +72,41 @@ static bool looks_like_python(const char *path)
 	return gt_string_starts_with(name, "/python") || gt_string_starts_with(name, "/libpython");
 }
 
-/* Opens the file that was mapped, and adds it as known, without retake if that cannot be found. */
-static int look_up(struct gt_trace *trace, const char *path, const char *build_id)
+static void warn_without_retake(const char *path, const char *why)
+{
+	gt_warning("%s: %s\n"
+		   "  waits of threads that were asked to let go are not all in the figures",
+		   path, why);
+}
+
+/*
+ * Opens the file that was mapped, and adds it as known if it has a GIL, without retake if that cannot be
+ * found. RET_PYTHON stays GT_NONE for another file: a program that uses libpython has no GIL of its own.
+ */
+static int look_up(struct gt_trace *trace, const char *path, const char *build_id,
+		   uint32_t *ret_python)
 {
 	struct gt_python python = {.path = (char *)path, .build_id = (char *)build_id};
 	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
 	_cleanup_(gt_gil_sites_clear) struct gt_gil_sites sites = {0};
-	gt_gil_offsets *retake = &sites.offsets[GT_GIL_SITE_RETAKE];
+	const gt_gil_offsets *retake = &sites.offsets[GT_GIL_SITE_RETAKE];
 	int r;
 
-	r = gt_elf_open(path, &elf);
-	if (r < 0) {
-		gt_warning("waits that begin at a requested drop are not seen without %s", path);
-	} else if (build_id[0] && strcmp(build_id, gt_elf_build_id(elf)) != 0) {
-		gt_warning("%s is not the file that ran any more: waits that begin at a requested "
-			   "drop "
-			   "are not seen",
-			   path);
-	} else {
-		/* A program that uses libpython has no GIL of its own, and needs no word. */
-		enum gt_log_level level = gt_log_level();
-
-		gt_log_set_level(GT_LOG_SILENT);
-		r = gt_gil_sites_find(elf, &sites);
-		gt_log_set_level(level);
-	}
+	if (gt_elf_open(path, &elf) < 0)
+		warn_without_retake(path, "it cannot be read any more");
+	else if (build_id[0] && strcmp(build_id, gt_elf_build_id(elf)) != 0)
+		warn_without_retake(path, "it is not the file any more that ran");
+	else if (!gt_elf_exports(elf, "PyEval_RestoreThread"))
+		return 0;
+	else if (gt_gil_sites_find(elf, &sites) < 0)
+		warn_without_retake(path, "where its GIL is asked back is not known");
 	python.retake_offsets.items = retake->items;
 	python.retake_offsets.count = retake->count;
-	return gt_trace_add_python(trace, &python);
+	r = gt_trace_add_python(trace, &python);
+	if (r < 0)
+		return r;
+	*ret_python = trace->pythons.count - 1;
+	return 0;
 }
 
 int gt_interpreter_map(struct gt_trace *trace, uint32_t process, const struct gt_event *event)
@@ -116,10 +123,9 @@ int gt_interpreter_map(struct gt_trace *trace, uint32_t process, const struct gt
 	if (found == GT_NONE) {
 		if (!looks_like_python(event->map.path))
 			return 0;
-		r = look_up(trace, event->map.path, build_id);
-		if (r < 0)
+		r = look_up(trace, event->map.path, build_id, &found);
+		if (r < 0 || found == GT_NONE)
 			return r;
-		found = trace->pythons.count - 1;
 	}
 	trace->processes.items[process].python = found;
 	gt_array_for_each (&trace->pythons.items[found].retake_offsets, offset) {
