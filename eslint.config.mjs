@@ -5,7 +5,7 @@ const browser = [
 	'DecompressionStream', 'ResizeObserver', 'ImageData', 'setTimeout', 'clearTimeout', 'atob',
 	'HTMLElement', 'Element', 'Node', 'devicePixelRatio',
 ];
-const node = ['process', 'console', 'URL', 'Buffer', 'setTimeout'];
+const node = ['performance', 'process', 'console', 'URL', 'Buffer', 'setTimeout'];
 
 /** @param {string[]} names */
 const readonly = (names) => Object.fromEntries(names.map((name) => [name, 'readonly']));

@@ -29,7 +29,7 @@ struct habit {
 
 struct scenario {
 	const char *name;
-	char *command[8];
+	const char *command[8];
 	const struct habit *habits;
 	uint32_t threads; /* of each process; habits are repeated */
 	uint32_t processes;
@@ -258,7 +258,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: make_page SCENARIO PAGE.html SUMMARY.json [INTERVALS]\n");
 		return EXIT_FAILURE;
 	}
-	meta.command = scenario->command;
+	meta.command = (char *const *)scenario->command;
 	trace = make_trace(scenario,
 			   argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : scenario->intervals);
 	report.trace = trace;

@@ -62,7 +62,9 @@ def source_hash(text):
 def c_array(name, text):
     data = text.encode() + b"\0"
     lines = [
-        "\t" + ",".join(str(byte - 256 if byte > 127 else byte) for byte in data[at : at + 24]) + ","
+        "\t"
+        + ",".join(str(byte - 256 if byte > 127 else byte) for byte in data[at : at + 24])
+        + ","
         for at in range(0, len(data), 24)
     ]
     return f"const char {name}[] = {{\n" + "\n".join(lines) + "\n};\n"

@@ -107,5 +107,5 @@ export function knownTime(thread) {
 
 /** Whether the file is here to its last byte. Only true once the document has been parsed. */
 export function isWhole() {
-	return document.getElementById('end') !== null;
+	return document.getElementById('end')?.textContent === 'true';
 }

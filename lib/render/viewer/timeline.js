@@ -90,7 +90,7 @@ function makeLabels(timeline) {
 			process = lane.process;
 			const { pid, command } = process;
 			labels.append(
-				make('div', 'process', make('bdi', '', visibleText(command)), ` ${pid}`),
+				make('div', 'process', make('bdi', '', visibleText(command)), ` pid ${pid}`),
 			);
 			top += HEADING_HEIGHT;
 		}

@@ -105,7 +105,7 @@ function holderSentence(summary, process) {
 	const held = process.threads.filter(
 		(candidate) => (candidate.has_gil_ns ?? 0) >= 0.05 * candidate.total_ns,
 	);
-	return held.length > 1
-		? [`${capital(inWords(held.length))} threads took turns: no single one of them is to blame.`]
-		: [];
+	/* Among many threads none has much of it. */
+	const count = held.length > 1 ? held.length : [...holders.keys()].filter((tid) => tid !== null).length;
+	return [`${capital(inWords(count))} threads took turns: no single one of them is to blame.`];
 }

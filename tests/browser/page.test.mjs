@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+/* The page in a real Chromium. */
+
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { after, before, describe, test } from 'node:test';
+
+import { missing, openPage, startBrowser } from './chromium.mjs';
+import { makePage, page, temporary } from './pages.mjs';
+
+const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
+
+/** @param {import('playwright-core').Page} tab */
+async function range(tab) {
+	return (await tab.locator('#range').textContent())?.split(' of ')[0];
+}
+
+/**
+ * How many pixels of the lanes have the colour of a custom property.
+ * @param {import('playwright-core').Page} tab
+ * @param {string} property
+ */
+function pixelsOf(tab, property) {
+	return tab.evaluate((name) => {
+		const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById('pixels'));
+		const { data } = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).getImageData(
+			0,
+			0,
+			canvas.width,
+			canvas.height,
+		);
+		const text = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+		const colour = parseInt(text.slice(1), 16);
+		let count = 0;
+		for (let i = 0; i < data.length; i += 4)
+			if (((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]) === colour)
+				count++;
+		return count;
+	}, property);
+}
+
+describe('page', { skip: reason ?? false }, () => {
+	/** @type {import('playwright-core').Browser} */
+	let browser;
+	before(async () => {
+		browser = await startBrowser();
+	});
+	after(() => browser?.close());
+
+	/**
+	 * @param {string} path
+	 * @param {import('./chromium.mjs').Options} options
+	 * @param {(tab: import('playwright-core').Page) => Promise<void>} use
+	 */
+	async function withPage(path, options, use) {
+		const opened = await openPage(browser, path, options);
+		try {
+			await use(opened.page);
+			assert.deepEqual(opened.complaints, []);
+			assert.deepEqual(opened.requests.filter((url) => url !== 'data:,'), [pathToFileURL(path).href]);
+		} finally {
+			await opened.close();
+		}
+	}
+
+	for (const scenario of ['two', 'many', 'processes', 'lossy', 'hostile'])
+		test(`${scenario}: the table has the summary's values`, async () => {
+			const { path, summary } = page(scenario);
+			await withPage(path, {}, async (tab) => {
+				const rows = await tab.$$eval('#threads tbody tr:not(.group)', (elements) =>
+					elements.map((row) =>
+						[...row.querySelectorAll('[data-value]')].map((cell) =>
+							Number(/** @type {HTMLElement} */ (cell).dataset.value),
+						),
+					),
+				);
+				const lossy = scenario === 'lossy';
+				const expected = summary.processes.flatMap((process) =>
+					process.threads.map((thread) => [
+						thread.tid,
+						thread.has_gil_ns,
+						thread.gil_wait_ns,
+						thread.no_gil_ns,
+						...(lossy ? [thread.unknown_ns] : []),
+						thread.total_ns,
+						thread.acquired,
+						thread.contended,
+						thread.wait_p50_ns,
+						thread.wait_p99_ns,
+						thread.wait_max_ns,
+					]),
+				);
+				assert.deepEqual(rows, expected);
+				const blame = await tab.$$eval('#blame-list li', (items) =>
+					items.map((item) => Number(/** @type {HTMLElement} */ (item).dataset.value)),
+				);
+				assert.deepEqual(
+					blame,
+					summary.blame.slice(0, 12).map((entry) => entry.ns),
+				);
+				assert.ok((await pixelsOf(tab, '--has')) > 100);
+				assert.ok((await pixelsOf(tab, '--wait-stripe')) > 100);
+				assert.equal((await pixelsOf(tab, '--unknown')) > 10, lossy);
+				assert.equal(await tab.locator('.notice').count(), lossy ? 2 : 0);
+			});
+		});
+
+	test('zoom, pan, fit', async () => {
+		const { path } = page('service');
+		await withPage(path, {}, async (tab) => {
+			const all = await range(tab);
+			const pane = /** @type {{x: number, y: number, width: number, height: number}} */ (
+				await tab.locator('#window').boundingBox()
+			);
+			const x = pane.x + pane.width / 4;
+			const y = pane.y + 40;
+			/** What the cursor line says is the time under the pointer. */
+			const time = async () => {
+				await tab.mouse.move(x + 2, y);
+				await tab.mouse.move(x, y);
+				return parseFloat((await tab.locator('#cursor').getAttribute('data-time')) ?? '');
+			};
+			const pointed = await time();
+			await tab.mouse.wheel(0, -400);
+			await tab.waitForFunction(`document.getElementById('range').textContent.split(' of ')[0] !== '${all}'`);
+			const zoomed = await range(tab);
+			assert.ok(Math.abs((await time()) - pointed) < 0.005, 'the moment under the pointer stays there');
+
+			await tab.mouse.down();
+			await tab.mouse.move(x + 200, y, { steps: 4 });
+			await tab.mouse.up();
+			await tab.waitForTimeout(100);
+			assert.equal(await range(tab), zoomed);
+			assert.ok((await time()) < pointed - 0.01, 'dragging to the right shows what was before');
+
+			await tab.mouse.dblclick(x, y);
+			await tab.waitForTimeout(100);
+			assert.equal(await range(tab), all);
+
+			await tab.click('#zoom-in');
+			await tab.waitForTimeout(100);
+			assert.notEqual(await range(tab), all);
+			await tab.click('#fit');
+			await tab.waitForTimeout(100);
+			assert.equal(await range(tab), all);
+
+			for (const [key, back] of [['w', 's'], ['+', '-']]) {
+				await tab.keyboard.press(key);
+				await tab.waitForTimeout(60);
+				assert.notEqual(await range(tab), all, `${key} zooms in`);
+				await tab.keyboard.press(back);
+				await tab.waitForTimeout(60);
+				assert.equal(await range(tab), all, `${back} zooms out`);
+			}
+			await tab.keyboard.press('w');
+			await tab.keyboard.press('w');
+			const middle = await time();
+			await tab.focus('#plot');
+			for (const key of ['d', 'ArrowRight'])
+				await tab.keyboard.press(key);
+			assert.ok((await time()) > middle, 'd and the arrow pan');
+			await tab.keyboard.press('f');
+			await tab.waitForTimeout(60);
+			assert.equal(await range(tab), all);
+		});
+	});
+
+	test('hover tells the interval, and who held the GIL', async () => {
+		const { path } = page('two');
+		await withPage(path, {}, async (tab) => {
+			await tab.focus('#plot');
+			/* The second lane's first interval, by the keyboard; then the one behind it. */
+			await tab.keyboard.press('ArrowDown');
+			await tab.keyboard.press('ArrowDown');
+			await tab.keyboard.press('.');
+			await tab.keyboard.press('.');
+			const spoken = await tab.locator('#place').textContent();
+			assert.match(spoken ?? '', /(Holds|Waits for) the GIL.*count-1 \(4201\).*lasts/);
+			for (let i = 0; i < 14; i++)
+				await tab.keyboard.press('w');
+			await tab.waitForTimeout(100);
+
+			const pane = /** @type {{x: number, y: number, width: number, height: number}} */ (
+				await tab.locator('#window').boundingBox()
+			);
+			/** @type {Set<string>} */
+			const seen = new Set();
+			for (let i = 1; i < 60 && seen.size < 2; i++) {
+				await tab.mouse.move(pane.x + (pane.width * i) / 60, pane.y + 26 + 28 + 14);
+				const text = (await tab.locator('#hover').textContent()) ?? '';
+				if (/Waits for the GIL/.test(text)) {
+					assert.match(text, /Held meanwhile by.*count-2 \(4202\)/);
+					assert.match(text, /count-1 \(4201\)/);
+					assert.match(text, /0x7f3a10c0de40/);
+					seen.add('wait');
+				} else if (/Holds the GIL/.test(text)) {
+					seen.add('has');
+				}
+			}
+			assert.deepEqual([...seen].sort(), ['has', 'wait']);
+			await tab.mouse.move(2, 2);
+			assert.equal(await tab.locator('#hover').isVisible(), false);
+		});
+	});
+
+	test('two hundred threads scroll, and the table leads to them', async () => {
+		const { path } = page('many');
+		await withPage(path, { width: 1024 }, async (tab) => {
+			const scrolled = () => tab.$eval('#scroller', (element) => element.scrollTop);
+			assert.equal(await scrolled(), 0);
+			await tab.locator('#threads tbody tr').last().click();
+			assert.ok((await scrolled()) > 4000);
+			assert.equal(await tab.locator('#labels .chosen').getAttribute('data-lane'), '199');
+			const wide = await tab.evaluate('document.documentElement.scrollWidth <= innerWidth');
+			assert.ok(wide, 'nothing hangs out of the page at 1024 pixels');
+			assert.ok((await pixelsOf(tab, '--wait-stripe')) > 100);
+		});
+	});
+
+	test('hostile names are text', async () => {
+		const { path, summary } = page('hostile');
+		await withPage(path, {}, async (tab) => {
+			assert.equal(await tab.title(), "'</script>.py' '\\xff\\xfe' '<b>&amp;' – giltrace");
+			const names = await tab.$$eval('#threads .thread bdi', (elements) =>
+				elements.map((element) => element.textContent),
+			);
+			assert.equal(names[0], summary.processes[0].threads[0].name);
+			assert.equal(names[2], '\\u202egnp.exe\\u2066');
+			assert.equal(names[3], '\\xff\\xfe not UTF-8 \\xc3');
+			assert.equal(await tab.locator('img').count(), 0);
+			const text = await tab.locator('body').innerText();
+			// eslint-disable-next-line no-control-regex
+			assert.doesNotMatch(text, /[\u202a-\u202e\u2066-\u2069\u001b]/);
+		});
+	});
+
+	test('no events', async () => {
+		await withPage(page('empty').path, {}, async (tab) => {
+			assert.match((await tab.locator('.verdict').textContent()) ?? '', /No thread took the GIL/);
+			assert.match((await tab.locator('#blame').textContent()) ?? '', /Nobody waited/);
+			await tab.keyboard.press('w');
+			await tab.keyboard.press('f');
+		});
+	});
+
+	test('themes and pixel densities', async () => {
+		const { path } = page('two');
+		/** @type {string[]} */
+		const papers = [];
+		for (const theme of /** @type {const} */ (['light', 'dark']))
+			await withPage(path, { theme, scale: 2 }, async (tab) => {
+				papers.push(await tab.evaluate('getComputedStyle(document.body).backgroundColor'));
+				const [pixels, width] = /** @type {number[]} */ (
+					await tab.evaluate(
+						'[document.getElementById("pixels").width, document.getElementById("window").clientWidth]',
+					)
+				);
+				assert.ok(Math.abs(pixels - 2 * width) <= 1);
+				assert.ok((await pixelsOf(tab, '--has')) > 100);
+			});
+		assert.notEqual(papers[0], papers[1]);
+	});
+
+	test('a page that is cut off says so', async () => {
+		const { html } = page('service');
+		const columns = html.indexOf('id="column-length"');
+		const path = temporary('cut.html');
+		for (const length of [html.length - 30, columns + 100, columns - 3000]) {
+			writeFileSync(path, html.slice(0, length));
+			await withPage(path, { broken: true }, async (tab) => {
+				const notice = tab.locator('.notice').first();
+				await notice.waitFor();
+				assert.match((await notice.textContent()) ?? '', /cut off/);
+				assert.ok((await tab.locator('#threads tbody tr').count()) > 5);
+			});
+		}
+		for (const length of [html.indexOf('id="report"') + 100, html.indexOf('"use strict"') + 5000]) {
+			writeFileSync(path, html.slice(0, length));
+			await withPage(path, { broken: true }, async (tab) => {
+				await tab.locator('#dead').waitFor();
+				assert.match((await tab.locator('#dead').textContent()) ?? '', /cut off/);
+			});
+		}
+	});
+
+	test('a damaged column says so', async () => {
+		const { html } = page('service');
+		const at = html.indexOf('id="column-length">') + 200;
+		const path = temporary('damaged.html');
+		writeFileSync(path, html.slice(0, at) + 'AAAAAAAA' + html.slice(at + 8));
+		await withPage(path, { broken: true }, async (tab) => {
+			await tab.locator('.notice').waitFor();
+			assert.match((await tab.locator('.notice').textContent()) ?? '', /damaged/);
+		});
+	});
+
+	test('a browser without DecompressionStream is told', async () => {
+		await withPage(
+			page('two').path,
+			{ broken: true, script: 'delete window.DecompressionStream' },
+			async (tab) => {
+				await tab.locator('.notice').waitFor();
+				assert.match((await tab.locator('.notice').textContent()) ?? '', /DecompressionStream/);
+				assert.equal(await tab.locator('#threads tbody tr:not(.group)').count(), 3);
+			},
+		);
+	});
+});

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+/* Pages for the tests, made by make_page, and what can be read out of them without a browser. */
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+const folder = mkdtempSync(join(tmpdir(), 'giltrace-page-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+/** The program that makes pages: beside the giltrace under test, else of any build folder. */
+function findProgram() {
+	const builds = readdirSync(root)
+		.filter((name) => name.startsWith('build'))
+		.map((name) => join(root, name));
+	if (process.env.GILTRACE)
+		builds.unshift(resolve(dirname(process.env.GILTRACE), '..'));
+	return [process.env.GILTRACE_MAKE_PAGE, ...builds.map((build) => join(build, 'tests/browser/make_page'))].find(
+		(path) => path && existsSync(path),
+	);
+}
+
+export const makePage = findProgram();
+
+/** @typedef {{path: string, html: string, summary: import('../../lib/render/viewer/report.js').Summary}} Page */
+/** @type {Map<string, Page>} */
+const pages = new Map();
+
+/**
+ * @param {string} scenario
+ * @param {number} [intervals]
+ * @returns {Page}
+ */
+export function page(scenario, intervals) {
+	const known = pages.get(scenario + (intervals ?? ''));
+	if (known)
+		return known;
+	const path = join(folder, `${scenario}${intervals ?? ''}.html`);
+	const summaryPath = path.replace('.html', '.json');
+	const count = intervals ? [String(intervals)] : [];
+	const result = spawnSync(String(makePage), [scenario, path, summaryPath, ...count], { encoding: 'utf8' });
+	if (result.status !== 0)
+		throw new Error(`make_page ${scenario}: ${result.stderr}`);
+	const made = {
+		path,
+		html: readFileSync(path, 'utf8'),
+		summary: JSON.parse(readFileSync(summaryPath, 'utf8')),
+	};
+	pages.set(scenario + (intervals ?? ''), made);
+	return made;
+}
+
+/** @param {string} name */
+export function temporary(name) {
+	return join(folder, name);
+}
+
+/**
+ * The text of the script element with an id.
+ * @param {string} html
+ * @param {string} id
+ */
+export function elementText(html, id) {
+	const start = html.indexOf(`id="${id}">`) + id.length + 6;
+	return html.slice(start, html.indexOf('</script>', start));
+}
+
+/**
+ * Reads the intervals of a page as the page itself does.
+ * @param {string} html
+ */
+export async function readPage(html) {
+	const { makeLanes, readIntervals } = await import('../../lib/render/viewer/lanes.js');
+	/** @type {import('../../lib/render/viewer/report.js').ReportMeta} */
+	const report = JSON.parse(elementText(html, 'report'));
+	const lanes = makeLanes(report);
+	/* All that columns.js asks of a document. */
+	Object.assign(globalThis, {
+		document: {
+			/** @param {string} id */
+			getElementById: (id) => ({ textContent: elementText(html, id), remove() {} }),
+		},
+	});
+	return { report, lanes, intervals: await readIntervals(report, lanes) };
+}
