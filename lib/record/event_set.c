@@ -61,6 +61,19 @@ static int read_number(const char *path, long long *ret)
 	return 0;
 }
 
+/*
+ * The CPUs that are online. One map for the whole program: libperf (6.1) does not give back the
+ * references that events hold, so that a map of its own would be lost with each pass.
+ */
+static struct perf_cpu_map *online_cpus(void)
+{
+	static struct perf_cpu_map *cpus;
+
+	if (!cpus)
+		cpus = perf_cpu_map__new(NULL);
+	return perf_cpu_map__get(cpus);
+}
+
 static struct perf_event_attr common_attr(void)
 {
 	return (struct perf_event_attr){
@@ -287,7 +300,7 @@ int gt_event_set_open(struct gt_event_set *set, const struct gt_pass_spec *spec,
 	set->what = spec->what;
 	set->ring_bytes = round_ring_bytes(spec->ring_bytes);
 	set->evlist = perf_evlist__new();
-	set->cpus = perf_cpu_map__new(NULL);
+	set->cpus = online_cpus();
 	set->threads = perf_thread_map__new_array(1, &pid);
 	if (!name || !set->evlist || !set->cpus || !set->threads) {
 		free(name);
@@ -299,7 +312,8 @@ int gt_event_set_open(struct gt_event_set *set, const struct gt_pass_spec *spec,
 		r = open_tracepoint(set, spec, &spec->tracepoints[i]);
 	if (r < 0)
 		return r;
-	perf_evlist__set_maps(set->evlist, set->cpus, set->threads);
+	/* The threads were named at the opening; the list would not give them back either. */
+	perf_evlist__set_maps(set->evlist, set->cpus, NULL);
 	gt_array_for_each (&set->events, event) {
 		r = read_ids(set, event);
 		if (r < 0)

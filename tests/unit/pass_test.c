@@ -288,8 +288,8 @@ static void test_losses_are_counted(void **state)
 	}
 }
 
-/* A function for a uprobe. It is not inlined, and its calls are not left out. */
-__attribute__((noinline, noclone)) static void probed(uint32_t count)
+/* A function for a uprobe: not inlined, and no call of it left out. */
+__attribute__((noinline)) static void probed(uint32_t count)
 {
 	__asm__ volatile("" : : "r"(count) : "memory");
 }

@@ -19,6 +19,13 @@
 #include "perfdata/sort.h"
 #include "perfdata_builder.h"
 
+/* libtraceevent does not free all of a format that it could not parse. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:tep_parse_event\n";
+}
+
 /* Where messages go while what they say, or that there are many, is not for the terminal. */
 static int messages_fd;
 static int terminal_fd;
