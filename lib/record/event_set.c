@@ -148,16 +148,18 @@ static int tracepoint_attr(const struct gt_pass_spec *spec,
 
 static int refuse_open(const struct gt_event_set *set, const char *name, int err)
 {
-	long long paranoid;
+	long long paranoid = 0;
+	bool is_known = read_number("/proc/sys/kernel/perf_event_paranoid", &paranoid) == 0;
 
 	switch (err) {
 	case -EACCES:
 	case -EPERM:
-		if (read_number("/proc/sys/kernel/perf_event_paranoid", &paranoid) < 0)
-			gt_error("cannot open %s (%s): this kernel or container has no "
-				 "perf_event_open\n  run outside of the container, or with a "
-				 "seccomp profile that allows it",
-				 set->what, name);
+		if (!is_known || geteuid() == 0)
+			gt_error("cannot open %s (%s): %s, by a container's filter of system calls "
+				 "or a locked down kernel\n"
+				 "  run outside of the container, or allow it perf_event_open: "
+				 "docker run --privileged",
+				 set->what, name, strerror(-err));
 		else
 			gt_error("cannot open %s (%s): %s (perf_event_paranoid is %lld)\n"
 				 "  run as root, or: sudo sysctl kernel.perf_event_paranoid=-1",

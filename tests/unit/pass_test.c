@@ -229,6 +229,36 @@ static void test_a_process_tree_is_recorded(void **state)
 	compare_with_perf(&recording);
 }
 
+/* What perf record itself writes: with call chains, compressed, of one event without identifiers.
+ */
+static void test_recordings_of_perf_are_read(void **state)
+{
+	static const struct gt_pass_tracepoint sound = {"sched", "sched_process_exec"};
+	static const char *const options[] = {
+		"-e sched:sched_process_exec,sched:sched_process_exit",
+		"-e sched:sched_process_exec,sched:sched_process_exit -g -z",
+		"-e sched:sched_process_exec",
+	};
+
+	(void)state;
+	need_tracepoint(&sound);
+	if (system("perf --version >/dev/null 2>&1") != 0) {
+		print_message("skipped: perf is not installed\n");
+		skip();
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		_cleanup_(remove_recording) struct recording recording = {0};
+		_cleanup_free_ char *command = NULL;
+
+		make_path(&recording);
+		command = gt_format("perf record -q %s -o %s -- sh -c "
+				    "'for i in 1 2 3 4; do /bin/true; done' >/dev/null 2>&1",
+				    options[i], recording.path);
+		assert_int_equal(system(command), 0);
+		compare_with_perf(&recording);
+	}
+}
+
 static void test_the_header_describes_the_recording(void **state)
 {
 	static const struct gt_pass_tracepoint tracepoint = {"sched", "sched_process_exec"};
@@ -417,6 +447,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_process_tree_is_recorded),
+		cmocka_unit_test(test_recordings_of_perf_are_read),
 		cmocka_unit_test(test_the_header_describes_the_recording),
 		cmocka_unit_test(test_losses_are_counted),
 		cmocka_unit_test_teardown(test_processes_keep_their_probes, remove_probe),
