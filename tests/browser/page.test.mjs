@@ -2,14 +2,22 @@
 /* The page in a real Chromium. */
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
+import { sumRange } from '../../lib/render/viewer/lanes.js';
 import { missing, openPage, startBrowser } from './chromium.mjs';
-import { makePage, page, temporary } from './pages.mjs';
+import { makePage, page, readPage, temporary } from './pages.mjs';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
+
+const cannotRecord = !process.env.GILTRACE
+	? 'GILTRACE does not name the program to record with'
+	: process.getuid?.() !== 0
+		? 'recording needs root'
+		: false;
 
 /** @param {import('playwright-core').Page} tab */
 async function range(tab) {
@@ -64,47 +72,75 @@ describe('page', { skip: reason ?? false }, () => {
 		}
 	}
 
+	/**
+	 * @param {import('playwright-core').Page} tab
+	 * @param {import('../../lib/render/viewer/report.js').Summary} summary
+	 */
+	async function compareTable(tab, summary) {
+		const rows = await tab.$$eval('#threads tbody tr:not(.group)', (elements) =>
+			elements.map((row) =>
+				[...row.querySelectorAll('[data-value]')].map((cell) =>
+					Number(/** @type {HTMLElement} */ (cell).dataset.value),
+				),
+			),
+		);
+		const threads = summary.processes.flatMap((process) => process.threads);
+		const lossy = threads.some((thread) => thread.unknown_ns);
+		const expected = threads.map((thread) => [
+			thread.tid,
+			thread.has_gil_ns,
+			thread.gil_wait_ns,
+			thread.no_gil_ns,
+			...(lossy ? [thread.unknown_ns] : []),
+			thread.total_ns,
+			thread.acquired,
+			thread.contended,
+			thread.wait_p50_ns,
+			thread.wait_p99_ns,
+			thread.wait_max_ns,
+		]);
+		assert.deepEqual(rows, expected);
+		const blame = await tab.$$eval('#blame-list li', (items) =>
+			items.map((item) => Number(/** @type {HTMLElement} */ (item).dataset.value)),
+		);
+		assert.deepEqual(
+			blame,
+			summary.blame.slice(0, 12).map((entry) => entry.ns),
+		);
+		assert.ok((await pixelsOf(tab, '--has')) > 100);
+		assert.ok((await pixelsOf(tab, '--wait-stripe')) > 100);
+	}
+
 	for (const scenario of ['two', 'many', 'processes', 'lossy', 'hostile'])
 		test(`${scenario}: the table has the summary's values`, async () => {
 			const { path, summary } = page(scenario);
 			await withPage(path, {}, async (tab) => {
-				const rows = await tab.$$eval('#threads tbody tr:not(.group)', (elements) =>
-					elements.map((row) =>
-						[...row.querySelectorAll('[data-value]')].map((cell) =>
-							Number(/** @type {HTMLElement} */ (cell).dataset.value),
-						),
-					),
-				);
 				const lossy = scenario === 'lossy';
-				const expected = summary.processes.flatMap((process) =>
-					process.threads.map((thread) => [
-						thread.tid,
-						thread.has_gil_ns,
-						thread.gil_wait_ns,
-						thread.no_gil_ns,
-						...(lossy ? [thread.unknown_ns] : []),
-						thread.total_ns,
-						thread.acquired,
-						thread.contended,
-						thread.wait_p50_ns,
-						thread.wait_p99_ns,
-						thread.wait_max_ns,
-					]),
-				);
-				assert.deepEqual(rows, expected);
-				const blame = await tab.$$eval('#blame-list li', (items) =>
-					items.map((item) => Number(/** @type {HTMLElement} */ (item).dataset.value)),
-				);
-				assert.deepEqual(
-					blame,
-					summary.blame.slice(0, 12).map((entry) => entry.ns),
-				);
-				assert.ok((await pixelsOf(tab, '--has')) > 100);
-				assert.ok((await pixelsOf(tab, '--wait-stripe')) > 100);
+				await compareTable(tab, summary);
 				assert.equal((await pixelsOf(tab, '--unknown')) > 10, lossy);
 				assert.equal(await tab.locator('.notice').count(), lossy ? 2 : 0);
 			});
 		});
+
+	test('a real run', { skip: cannotRecord }, async () => {
+		const path = temporary('real.html');
+		const json = temporary('real.json');
+		const script = fileURLToPath(new URL('../workloads/busy_threads.py', import.meta.url));
+		const run = spawnSync(
+			String(process.env.GILTRACE),
+			['-q', '-o', path, '--summary-json', json, script, temporary('facts'), '1', '2'],
+			{ encoding: 'utf8' },
+		);
+		assert.equal(run.status, 0, run.stderr);
+		const summary = JSON.parse(readFileSync(json, 'utf8'));
+		await withPage(path, {}, async (tab) => {
+			await compareTable(tab, summary);
+			assert.match((await tab.locator('.verdict').textContent()) ?? '', /waiting for the GIL/);
+		});
+		const { lanes, intervals } = await readPage(readFileSync(path, 'utf8'));
+		for (const lane of lanes)
+			assert.equal(sumRange(intervals, lane, lane.start, lane.end).has, lane.thread.has_gil_ns);
+	});
 
 	test('zoom, pan, fit', async () => {
 		const { path } = page('service');

@@ -16,13 +16,14 @@ export function showBlame(report) {
 		byId('blame').append(make('p', 'empty', 'Nobody waited.'));
 		return;
 	}
-	/** @type {Map<string, string>} by pid and tid */
-	const names = new Map();
+	/** @type {Map<string, {name: string, main: boolean, named: boolean}>} by pid and tid */
+	const threads = new Map();
 	/** @type {Map<string, number>} */
 	const uses = new Map();
 	for (const process of report.summary.processes)
-		for (const { tid, name } of process.threads) {
-			names.set(`${process.pid} ${tid}`, name);
+		for (const { tid, name, main } of process.threads) {
+			/* A thread that was given no name has its process's. */
+			threads.set(`${process.pid} ${tid}`, { name, main, named: name !== process.command });
 			uses.set(name, (uses.get(name) ?? 0) + 1);
 		}
 
@@ -30,10 +31,14 @@ export function showBlame(report) {
 	const person = (pid, tid) => {
 		if (tid === null)
 			return make('i', '', 'nobody');
-		const name = names.get(`${pid} ${tid}`);
-		const element = make('span', '', make('bdi', '', name === undefined ? 'thread' : formatName(name)));
+		const thread = threads.get(`${pid} ${tid}`);
+		const element = make('span', '');
+		if (!thread?.named)
+			element.append(make('bdi', '', thread?.main ? `main ${tid}` : `${tid}`));
+		else
+			element.append(make('bdi', '', formatName(thread.name)));
 		/* A name that says who it is needs no number. */
-		if (!name || (uses.get(name) ?? 0) > 1)
+		if (thread?.named && (uses.get(thread.name) ?? 0) > 1)
 			element.append(make('span', 'tid', ` ${tid}`));
 		element.title = `pid ${pid}, tid ${tid}`;
 		return element;

@@ -22,9 +22,17 @@ function capital(text) {
 	return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** @param {import('./report.js').Thread} thread */
-function threadLabel(thread) {
-	return thread.main ? 'the main thread' : `“${formatName(thread.name)}” (${thread.tid})`;
+/**
+ * A thread that was given no name has its process's.
+ * @param {import('./report.js').Process} process
+ * @param {import('./report.js').Thread} thread
+ */
+function threadLabel(process, thread) {
+	if (thread.main)
+		return 'the main thread';
+	if (thread.name === process.command)
+		return `thread ${thread.tid}`;
+	return `“${formatName(thread.name)}” (${thread.tid})`;
 }
 
 /**
@@ -69,7 +77,7 @@ export function verdict(summary, shown) {
 	}
 
 	const where = shown.length > 1 ? ` of process ${worst.pid}` : '';
-	const names = waiters.length <= MOST_NAMES ? formatList(waiters.map(threadLabel)) : '';
+	const names = waiters.length <= MOST_NAMES ? formatList(waiters.map((thread) => threadLabel(worst, thread))) : '';
 	const who = names || `${inWords(waiters.length)} threads`;
 	const share = shareRange(waiters, (thread) => thread.gil_wait_ns ?? 0);
 	const each = waiters.length > 1 ? ' each' : '';
@@ -90,22 +98,22 @@ function holderSentence(summary, process) {
 	const holders = new Map();
 	for (const { holder, ns } of blame)
 		holders.set(holder, (holders.get(holder) ?? 0) + ns);
+	const nobody = holders.get(null) ?? 0;
+	holders.delete(null);
 	const [top] = [...holders].sort((a, b) => b[1] - a[1]);
-	if (!top || total === 0)
+	if (total > 0 && nobody >= BLAMED * total)
+		return [`For ${formatShare(nobody, total)} of that time nobody held it: it was being handed over.`];
+	if (!top)
 		return [];
 	const share = formatShare(top[1], total);
-	if (top[0] === null)
-		return top[1] >= BLAMED * total
-			? [`For ${share} of that time nobody held it: it was being handed over.`]
-			: [];
 	const thread = process.threads.find((candidate) => candidate.tid === top[0]);
-	const name = thread ? threadLabel(thread) : `thread ${top[0]}`;
+	const name = thread ? threadLabel(process, thread) : `thread ${top[0]}`;
 	if (top[1] >= BLAMED * total)
 		return [`For ${share} of that time ${name} held it.`];
 	const held = process.threads.filter(
 		(candidate) => (candidate.has_gil_ns ?? 0) >= 0.05 * candidate.total_ns,
 	);
 	/* Among many threads none has much of it. */
-	const count = held.length > 1 ? held.length : [...holders.keys()].filter((tid) => tid !== null).length;
+	const count = held.length > 1 ? held.length : holders.size;
 	return [`${capital(inWords(count))} threads took turns: no single one of them is to blame.`];
 }
