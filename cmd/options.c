@@ -71,6 +71,14 @@ static const char help[] =
 	"giltrace exits with the program's status; its own failures are 125, a program that\n"
 	"cannot be executed 126, one that is not found 127.\n";
 
+bool gt_options_is_verb(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (strcmp(name, verbs[i].name) == 0)
+			return true;
+	return false;
+}
+
 static int usage_error(const char *text, const char *what)
 {
 	gt_error("%s%s%s\n  see giltrace --help", text, what ? " " : "", what ? what : "");

@@ -29,4 +29,7 @@ struct gt_options {
  * negative errno for one that is wrong (logged). Strings are those of ARGV. The caller clears RET.
  */
 int gt_options_parse(int argc, char *argv[], struct gt_options *ret);
+/* Whether NAME is one of the verbs, which are seen as such only in the first place. */
+bool gt_options_is_verb(const char *name);
+
 void gt_options_clear(struct gt_options *options);

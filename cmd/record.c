@@ -55,7 +55,8 @@ static int check_script(const char *script)
 		return 0;
 	if (stat(script, &status) < 0 || access(script, R_OK) < 0) {
 		err = -errno;
-		gt_error_errno(err, "cannot run %s", script);
+		gt_error_errno(err, "cannot run %s%s", script,
+			       gt_options_is_verb(script) ? "\n  a verb goes before the options" : "");
 		/* A file in place of a folder on the way is as good as nothing there. */
 		return err == -ENOTDIR ? -ENOENT : err;
 	}

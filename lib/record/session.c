@@ -81,31 +81,42 @@ static void forward_signals(const struct gt_session *session, const struct gt_ta
 	}
 }
 
-/* Gives up the passes that cannot be written, so that one full disk makes one message. */
-static void drain(struct gt_pass **passes, uint32_t pass_count)
+/*
+ * Gives up the passes that cannot be written, so that one full disk makes one message. True when
+ * one of the others should be drained again at once.
+ */
+static bool drain(struct gt_pass **passes, uint32_t pass_count)
 {
+	bool is_behind = false;
+
 	for (uint32_t i = 0; i < pass_count; i++) {
-		if (!passes[i] || gt_pass_drain(passes[i]) == 0)
+		if (!passes[i])
 			continue;
+		if (gt_pass_drain(passes[i]) == 0) {
+			is_behind |= gt_pass_is_behind(passes[i]);
+			continue;
+		}
 		gt_pass_close(passes[i]);
 		passes[i] = NULL;
 	}
+	return is_behind;
 }
 
 int gt_session_run(struct gt_session *session, struct gt_target *target, struct gt_pass **passes,
 		   uint32_t pass_count, int *ret_status)
 {
 	struct pollfd signals = {.fd = session->signal_fd, .events = POLLIN};
+	bool is_behind = false;
 	int r;
 
 	r = gt_target_start(target);
 	if (r < 0)
 		return r;
 	for (;;) {
-		if (poll(&signals, 1, DRAIN_INTERVAL_MS) < 0 && errno != EINTR)
+		if (poll(&signals, 1, is_behind ? 0 : DRAIN_INTERVAL_MS) < 0 && errno != EINTR)
 			return gt_error_errno(-errno, "cannot wait for the target");
 		forward_signals(session, target);
-		drain(passes, pass_count);
+		is_behind = drain(passes, pass_count);
 		r = gt_target_poll(target, ret_status);
 		if (r < 0)
 			return gt_error_errno(r, "cannot wait for the target");
