@@ -24,9 +24,8 @@ struct gt_perfdata;
 /* One event of the file. Owned by the reader. */
 struct gt_perf_event {
 	const struct perf_event_attr *attr;
-	const char
-		*system;  /* "giltrace_4711"; NULL when the event is no tracepoint with a format */
-	const char *name; /* "acquired"; "unknown" when the file does not say */
+	const char *system; /* "giltrace_4711"; NULL without a format of a tracepoint */
+	const char *name;   /* "acquired"; "unknown" when the file does not say */
 };
 
 /* Where a field of a tracepoint lies in the raw data of its samples. */
@@ -51,8 +50,7 @@ struct gt_perf_record {
 	uint32_t type; /* PERF_RECORD_* */
 	uint16_t misc;
 	uint16_t size;
-	uint64_t
-		offset; /* in the file, for messages; of the compressed record where there is one */
+	uint64_t offset;  /* in the file, for messages; of the compressed record around it */
 	uint64_t time_ns; /* 0 when not known: the recorder describes what was there before it */
 	uint32_t pid, tid;
 	uint32_t event; /* index of the event that it belongs to, or GT_PERF_NO_INDEX */

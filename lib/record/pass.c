@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/pass.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <perf/event.h>
 #include <stdlib.h>
 #include <string.h>

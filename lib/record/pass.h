@@ -25,9 +25,8 @@ struct gt_pass_spec {
 	const char *tracefs; /* mount point, for ids and formats */
 	const struct gt_pass_tracepoint *tracepoints;
 	uint32_t tracepoint_count;
-	uint64_t ring_bytes; /* of each CPU's ring; rounded up to a power of two */
-	char *const *
-		command; /* the recorder's, for the header; NULL-terminated; kept until the close */
+	uint64_t ring_bytes;  /* of each CPU's ring; rounded up to a power of two */
+	char *const *command; /* the recorder's, for the header; NULL-terminated; borrowed */
 };
 
 struct gt_pass_counts {
@@ -44,13 +43,12 @@ struct gt_pass_counts {
 int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **ret);
 
 /*
- * Writes what the rings hold to the file. Nothing wakes the caller: it drains on a timer, every 100
- * ms or so. -errno (logged, once) when the file cannot be written.
+ * Writes what the rings hold to the file. Nothing wakes the caller: it drains on a timer, every
+ * 100 ms or so. -errno (logged, once) when the file cannot be written.
  */
 int gt_pass_drain(struct gt_pass *pass);
 
-/* Whether the last drain found a ring a quarter full or more: the next one had better come at once.
- */
+/* Whether the last drain found a ring more than a quarter full: better drain again at once. */
 bool gt_pass_is_behind(const struct gt_pass *pass);
 
 /*

@@ -3,7 +3,6 @@
 
 #include <perf/event.h>
 #include <perf/mmap.h>
-#include <string.h>
 
 bool gt_ring_begin(struct gt_ring *ring)
 {
