@@ -56,7 +56,8 @@ static int check_script(const char *script)
 	if (stat(script, &status) < 0 || access(script, R_OK) < 0) {
 		err = -errno;
 		gt_error_errno(err, "cannot run %s%s", script,
-			       gt_options_is_verb(script) ? "\n  a verb goes before the options" : "");
+			       gt_options_is_verb(script) ? "\n  a verb goes before the options"
+							  : "");
 		/* A file in place of a folder on the way is as good as nothing there. */
 		return err == -ENOTDIR ? -ENOENT : err;
 	}
@@ -209,7 +210,7 @@ static int record_target(const char *directory, const struct gt_interpreter *int
 			       &uprobes);
 	if (r < 0)
 		return r;
-	for (int kind = 0; kind < GT_GIL_SITE_RETAKE; kind++)
+	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_RETAKE; kind++)
 		tracepoints[kind] = (struct gt_pass_tracepoint){gt_uprobes_group(uprobes),
 								gt_gil_site_name(kind)};
 	measure_cost(uprobes, meta);

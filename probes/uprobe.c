@@ -106,7 +106,7 @@ int gt_uprobes_install(const char *file, uint16_t machine, const struct gt_gil_s
 	uprobes->group = gt_format(GROUP_PREFIX "%d", (int)getpid());
 	if (!uprobes->group)
 		return gt_error_oom();
-	for (int kind = 0; kind < GT_GIL_SITE_RETAKE; kind++) {
+	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_RETAKE; kind++) {
 		gt_array_for_each (&sites->offsets[kind], offset) {
 			int r = create(uprobes->group, gt_gil_site_name(kind), target, *offset,
 				       kind == GT_GIL_SITE_TAKE ? fetches[fetch].caller

@@ -17,7 +17,7 @@ static json_t *sites_json(const struct gt_gil_sites *sites)
 {
 	json_t *object = json_object();
 
-	for (int kind = 0; kind < GT_GIL_SITE_KINDS; kind++) {
+	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_KINDS; kind++) {
 		json_t *offsets = json_array();
 
 		gt_array_for_each (&sites->offsets[kind], offset)
@@ -117,7 +117,7 @@ static int read_command(const json_t *array, struct gt_meta *meta)
 
 static int read_sites(const json_t *object, struct gt_gil_sites *sites)
 {
-	for (int kind = 0; kind < GT_GIL_SITE_KINDS; kind++) {
+	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_KINDS; kind++) {
 		const json_t *offsets = json_object_get(object, gt_gil_site_name(kind));
 
 		for (size_t i = 0; i < json_array_size(offsets); i++) {

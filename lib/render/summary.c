@@ -29,11 +29,11 @@ static const char *format_ns(uint64_t ns, char text[static TEXT_SIZE])
 		if (tenths < 10)
 			continue;
 		if (tenths < 100)
-			snprintf(text, TEXT_SIZE, "%" PRIu64 ".%" PRIu64 "%s", tenths / 10, tenths % 10,
-				 units[i].name);
+			snprintf(text, TEXT_SIZE, "%" PRIu64 ".%" PRIu64 "%s", tenths / 10,
+				 tenths % 10, units[i].name);
 		else
-			snprintf(text, TEXT_SIZE, "%" PRIu64 "%s", (ns + units[i].ns / 2) / units[i].ns,
-				 units[i].name);
+			snprintf(text, TEXT_SIZE, "%" PRIu64 "%s",
+				 (ns + units[i].ns / 2) / units[i].ns, units[i].name);
 		return text;
 	}
 	snprintf(text, TEXT_SIZE, "%" PRIu64 "ns", ns);
@@ -67,7 +67,8 @@ static void write_thread(const struct gt_report *report, uint32_t index, struct 
 	uint64_t total_ns = thread->end_ns - thread->start_ns;
 	uint64_t known_ns = total_ns - stats->unknown_ns;
 	_cleanup_free_ char *name = gt_terminal_dup(thread->name, strlen(thread->name));
-	char no[TEXT_SIZE], has[TEXT_SIZE], wait[TEXT_SIZE], acquired[TEXT_SIZE], contended[TEXT_SIZE], p99[TEXT_SIZE], max[TEXT_SIZE];
+	char no[TEXT_SIZE], has[TEXT_SIZE], wait[TEXT_SIZE], acquired[TEXT_SIZE],
+		contended[TEXT_SIZE], p99[TEXT_SIZE], max[TEXT_SIZE];
 
 	gt_sink_printf(sink,
 		       "%7" PRIu32 "%c %9" PRIu64 ".%" PRIu64 " %7s %8s %9s %5s %5s %5s %5s %s\n",

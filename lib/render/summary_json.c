@@ -15,9 +15,11 @@ static json_t *python_json(const struct gt_report *report, const struct gt_proce
 		return json_null();
 	python = &report->trace->pythons.items[process->python];
 	object = json_object();
-	gt_json_set(&object, "path", gt_json_text(python->program ? python->program : python->path));
+	gt_json_set(&object, "path",
+		    gt_json_text(python->program ? python->program : python->path));
 	gt_json_set(&object, "version", gt_json_text(python->version));
-	gt_json_set(&object, "build_id", gt_json_text(python->build_id[0] ? python->build_id : NULL));
+	gt_json_set(&object, "build_id",
+		    gt_json_text(python->build_id[0] ? python->build_id : NULL));
 	return object;
 }
 
@@ -37,7 +39,8 @@ static json_t *gils_json(const struct gt_report *report, uint32_t process)
 		gt_json_set(&object, "id", gt_json_integer(i));
 		gt_json_set(&object, "address", gt_json_text(address));
 		gt_json_set(&object, "held_ns", gt_json_integer(report->stats->gils[i].held_ns));
-		gt_json_set(&object, "waited_ns", gt_json_integer(report->stats->gils[i].waited_ns));
+		gt_json_set(&object, "waited_ns",
+			    gt_json_integer(report->stats->gils[i].waited_ns));
 		gt_json_append(&array, object);
 	}
 	return array;
@@ -111,11 +114,13 @@ static json_t *blame_json(const struct gt_report *report)
 		const struct gt_thread *waiter = &trace->threads.items[blame->waiter];
 		json_t *object = json_object();
 
-		gt_json_set(&object, "pid", gt_json_integer(trace->processes.items[waiter->process].pid));
+		gt_json_set(&object, "pid",
+			    gt_json_integer(trace->processes.items[waiter->process].pid));
 		gt_json_set(&object, "waiter", gt_json_integer(waiter->tid));
 		gt_json_set(&object, "holder",
-		    blame->holder == GT_NONE ? json_null()
-					     : gt_json_integer(trace->threads.items[blame->holder].tid));
+			    blame->holder == GT_NONE
+				    ? json_null()
+				    : gt_json_integer(trace->threads.items[blame->holder].tid));
 		gt_json_set(&object, "ns", gt_json_integer(blame->ns));
 		gt_json_append(&array, object);
 	}

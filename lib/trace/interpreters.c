@@ -80,8 +80,9 @@ static void warn_without_retake(const char *path, const char *why)
 }
 
 /*
- * Opens the file that was mapped, and adds it as known if it has a GIL, without retake if that cannot be
- * found. RET_PYTHON stays GT_NONE for another file: a program that uses libpython has no GIL of its own.
+ * Opens the file that was mapped, and adds it as known if it has a GIL, without retake if that
+ * cannot be found. RET_PYTHON stays GT_NONE for another file: a program that uses libpython has no
+ * GIL of its own.
  */
 static int look_up(struct gt_trace *trace, const char *path, const char *build_id,
 		   uint32_t *ret_python)

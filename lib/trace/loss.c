@@ -9,6 +9,23 @@
 
 #include "trace/machine.h"
 
+/*
+ * The last event before the gap. Without a ring, it is a loss at the end of the recording, behind
+ * the last event of one of the rings: of the one that fell silent first, to be safe.
+ */
+static uint64_t find_loss_start(const struct gt_machine *machine, const struct gt_event *event)
+{
+	uint64_t start_ns = event->time_ns;
+
+	if (event->ring != GT_EVENT_NO_RING)
+		return event->ring < machine->ring_last_ns.count
+			       ? machine->ring_last_ns.items[event->ring]
+			       : 0;
+	gt_array_for_each (&machine->ring_last_ns, last_ns)
+		start_ns = GT_MIN(start_ns, *last_ns);
+	return start_ns;
+}
+
 int gt_loss_event(struct gt_trace *trace, const struct gt_event *event)
 {
 	struct gt_machine *machine = trace->machine;
@@ -18,11 +35,8 @@ int gt_loss_event(struct gt_trace *trace, const struct gt_event *event)
 	loss = gt_array_push(&machine->losses);
 	if (!loss)
 		return -ENOMEM;
-	loss->start_ns = event->ring < machine->ring_last_ns.count
-				 ? machine->ring_last_ns.items[event->ring]
-				 : trace->start_ns;
 	/* A ring that was silent until then has lost events since the start. */
-	loss->start_ns = GT_MAX(loss->start_ns, trace->start_ns);
+	loss->start_ns = GT_MAX(find_loss_start(machine, event), trace->start_ns);
 	loss->end_ns = event->time_ns;
 
 	for (uint32_t i = 0; i < trace->threads.count; i++) {

@@ -32,6 +32,9 @@ struct gt_perf_source {
 	const char *path;
 	struct meaning *meanings; /* one for each event of the file */
 	uint32_t count;
+	uint64_t last_ns;
+	uint64_t lost_told;    /* by records in the stream, at their place */
+	uint64_t lost_counted; /* by perf at the end of the file, the same ones included */
 };
 
 static int find_event(struct gt_perf_source *source, size_t which, bool *ret_found)
@@ -164,14 +167,31 @@ static bool convert(struct gt_perf_source *source, const struct gt_perf_record *
 		ret->map.build_id = record->mmap.build_id;
 		ret->map.build_id_size = record->mmap.build_id_size;
 		return true;
-	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
+		source->lost_counted += record->lost.count;
+		return false;
+	case PERF_RECORD_LOST:
+		source->lost_told += record->lost.count;
 		ret->type = GT_EVENT_LOST;
 		ret->lost = record->lost.count;
 		return true;
 	default:
 		return false;
 	}
+}
+
+/* What was lost behind the last record of a ring has no record of its own: some are left to tell.
+ */
+static int tell_rest(struct gt_perf_source *source, struct gt_event *ret)
+{
+	if (source->lost_counted <= source->lost_told)
+		return 0;
+	*ret = (struct gt_event){.type = GT_EVENT_LOST,
+				 .time_ns = source->last_ns,
+				 .ring = GT_EVENT_NO_RING,
+				 .lost = source->lost_counted - source->lost_told};
+	source->lost_told = source->lost_counted;
+	return 1;
 }
 
 int gt_perf_source_next(struct gt_perf_source *source, struct gt_event *ret)
@@ -181,8 +201,11 @@ int gt_perf_source_next(struct gt_perf_source *source, struct gt_event *ret)
 	for (;;) {
 		int r = gt_perfdata_next(source->perfdata, &record);
 
-		if (r <= 0)
+		if (r < 0)
 			return r;
+		if (r == 0)
+			return tell_rest(source, ret);
+		source->last_ns = GT_MAX(source->last_ns, record.time_ns);
 		if (convert(source, &record, ret))
 			return 1;
 	}
