@@ -26,7 +26,7 @@ GT_DEFINE_CLEANUP(struct tracefs_dynevent *, tracefs_dynevent_free)
 
 /* The probed function. A no-op of one byte is emulated by the kernel, like the calls at the GIL's
  * sites. */
-__attribute__((noinline, noclone)) static void trapped(void)
+__attribute__((noinline)) static void trapped(void)
 {
 	__asm__ volatile("nop" ::: "memory");
 }
