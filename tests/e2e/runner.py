@@ -42,6 +42,7 @@ class Giltrace:
     def __init__(self, folder):
         self.folder = folder
         self.pids = []
+        self.timelines = True  # whether trace() asks for one: large ones take Python long to read
 
     def start(self, *arguments, prefix=(), **options):
         """A giltrace that runs on beside the test. PREFIX becomes giltrace in the end by exec."""
@@ -70,13 +71,15 @@ class Giltrace:
         return self.finish(self.start(*arguments, **options), given)
 
     def outputs(self):
-        """Options for the two outputs that trace() reads."""
-        return ["--summary-json", self.folder / "summary.json", "-o", self.folder / "trace.json"]
+        """Options for the outputs that trace() reads."""
+        options = ["--summary-json", self.folder / "summary.json"]
+        return [*options, "-o", self.folder / "trace.json"] if self.timelines else options
 
     def collect(self, result):
         """Reads the outputs, and what the workload wrote of itself."""
         result.summary = json.loads((self.folder / "summary.json").read_bytes())
-        result.chrome = load_chrome(self.folder / "trace.json")
+        if self.timelines:
+            result.chrome = load_chrome(self.folder / "trace.json")
         facts = self.folder / "facts.json"
         if facts.exists():
             result.facts = json.loads(facts.read_bytes())
