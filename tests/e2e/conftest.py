@@ -71,7 +71,8 @@ def giltrace(tmp_path):
     """A giltrace whose probes are all gone when the test is over."""
     run = Giltrace(tmp_path)
     yield run
-    left = probes.groups() & {f"giltrace_{pid}" for pid in run.pids}
+    run.stop()
+    left = probes.groups() & {f"giltrace_{process.pid}" for process in run.processes}
     for group in left:
         probes.remove_group(group)
     assert not left, "probes were left behind"

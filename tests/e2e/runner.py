@@ -41,7 +41,7 @@ class Giltrace:
 
     def __init__(self, folder):
         self.folder = folder
-        self.pids = []
+        self.processes = []
         self.timelines = True  # whether trace() asks for one: large ones take Python long to read
 
     def start(self, *arguments, prefix=(), **options):
@@ -52,8 +52,19 @@ class Giltrace:
         options.setdefault("stderr", subprocess.PIPE)
         binary = options.pop("binary", program())
         process = subprocess.Popen([*prefix, binary, *arguments], **options)
-        self.pids.append(process.pid)
+        self.processes.append(process)
         return process
+
+    def stop(self):
+        """Ends what a failed test has left running: the targets first."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.communicate(timeout=10)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
 
     def finish(self, process, given=None):
         stdout, stderr = process.communicate(given, timeout=TIMEOUT_SECONDS)
