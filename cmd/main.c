@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/macros.h"
+#include "base/temporary.h"
 #include "cmd/exit_status.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
@@ -11,6 +12,7 @@ int main(int argc, char *argv[])
 
 	if (r <= 0)
 		return r < 0 ? GT_EXIT_FAILURE : 0;
+	gt_temporary_remove_on_signals();
 	switch (options.verb) {
 	case GT_VERB_RECORD:
 		return gt_record(&options);

@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/temporary.h"
 #include "cmd/exit_status.h"
 #include "cmd/options.h"
 #include "cmd/verbs.h"
@@ -20,11 +21,26 @@ static void remove_directory(char **path)
 
 	if (!*path)
 		return;
+	gt_temporary_forget(*path);
 	directory = opendir(*path);
 	while (directory && (entry = readdir(directory)))
 		(void)unlinkat(dirfd(directory), entry->d_name, 0);
 	(void)rmdir(*path);
 	free(*path);
+}
+
+/* With the files that will be in it, since a signal handler cannot look. */
+static void note_directory(const char *path)
+{
+	static const char *const names[] = {"gil.perf.data", "meta.json"};
+
+	gt_temporary_add(path);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_free_ char *file = gt_format("%s/%s", path, names[i]);
+
+		if (file)
+			gt_temporary_add(file);
+	}
 }
 
 static int make_temporary_directory(char **ret)
@@ -40,6 +56,7 @@ static int make_temporary_directory(char **ret)
 				      "cannot make a directory for the recorded data in %s\n"
 				      "  set TMPDIR, or give --keep-data",
 				      parent && parent[0] == '/' ? parent : "/tmp");
+	note_directory(path);
 	*ret = GT_STEAL(path);
 	return 0;
 }

@@ -12,6 +12,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/temporary.h"
 
 #define BUFFER_SIZE (UINT32_C(256) << 10)
 
@@ -41,8 +42,10 @@ void gt_sink_abandon(struct gt_sink *sink)
 {
 	if (!sink)
 		return;
-	if (sink->temporary)
+	if (sink->temporary) {
 		unlink(sink->temporary);
+		gt_temporary_forget(sink->temporary);
+	}
 	sink_free(sink);
 }
 
@@ -97,6 +100,7 @@ static int open_output(struct gt_sink *sink)
 		free(GT_STEAL(sink->temporary));
 		return r;
 	}
+	gt_temporary_add(sink->temporary);
 	/* mkostemp() makes private files; an output is as readable as any other. */
 	mask = umask(0);
 	umask(mask);
@@ -245,8 +249,11 @@ int gt_sink_close(struct gt_sink *sink)
 
 	if (r < 0)
 		gt_error_errno(r, "cannot write %s", sink->path ? sink->path : "the summary");
-	else if (sink->temporary)
+	if (r == 0 && sink->temporary) {
+		/* It has its name, and there is nothing to abandon. */
+		gt_temporary_forget(sink->temporary);
 		free(GT_STEAL(sink->temporary));
+	}
 	gt_sink_abandon(sink);
 	return r;
 }

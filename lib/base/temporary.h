@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files and directories that must not outlive giltrace, also when a signal ends it: they are noted
+ * here while they exist.
+ */
+#pragma once
+
+/* Notes PATH, which is copied. Without room for it (there is enough), it is not noted. */
+void gt_temporary_add(const char *path);
+
+/* It has been removed, or is there to stay. */
+void gt_temporary_forget(const char *path);
+
+/*
+ * From now on SIGINT, SIGTERM and SIGHUP remove what is noted, last noted first, and then end the
+ * program as they would have. One that is ignored stays so.
+ */
+void gt_temporary_remove_on_signals(void);
