@@ -23,6 +23,9 @@ def test_perf_script_shows_the_same_events(giltrace, interpreter):
     for tid, ns, event in samples:
         times[tid, event].add(ns)
     assert {event for _, event in times} == {"take", "acquired", "release", "switched"}
+    for window in result.facts["busy"]:
+        counts = [len(times[window["tid"], name]) for name in ("take", "acquired", "release")]
+        assert max(counts) - min(counts) <= 1, counts
     for tid, thread in result.timeline.threads.items():
         assert thread["acquired"] == len(times[tid, "acquired"])
         assert thread["switched"] == len(times[tid, "switched"])
