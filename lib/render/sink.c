@@ -23,6 +23,8 @@ struct gt_sink {
 	gzFile gzip;		/* owns fd when there is one */
 	char *buffer;
 	size_t used;
+	void (*on_flush)(void *argument);
+	void *on_flush_argument;
 	int error; /* the first, a negative errno */
 };
 
@@ -178,6 +180,14 @@ static void flush(struct gt_sink *sink)
 	if (!sink->error && sink->used > 0)
 		sink->error = write_out(sink, sink->buffer, sink->used);
 	sink->used = 0;
+	if (sink->on_flush)
+		sink->on_flush(sink->on_flush_argument);
+}
+
+void gt_sink_on_flush(struct gt_sink *sink, void (*function)(void *argument), void *argument)
+{
+	sink->on_flush = function;
+	sink->on_flush_argument = argument;
 }
 
 void gt_sink_write(struct gt_sink *sink, const void *data, size_t size)

@@ -28,6 +28,9 @@ int gt_sink_open_stream(FILE *stream, struct gt_sink **ret);
 /* Whether PATH could be opened now; nothing is left behind. A message has been logged if not. */
 int gt_sink_check(const char *path);
 
+/* Calls FUNCTION with ARGUMENT now and then while there is much to write. */
+void gt_sink_on_flush(struct gt_sink *sink, void (*function)(void *argument), void *argument);
+
 void gt_sink_write(struct gt_sink *sink, const void *data, size_t size);
 void gt_sink_puts(struct gt_sink *sink, const char *text);
 void gt_sink_printf(struct gt_sink *sink, const char *format, ...) _printf_(2, 3);

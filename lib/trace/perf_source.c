@@ -157,7 +157,8 @@ static bool convert(struct gt_perf_source *source, const struct gt_perf_record *
 		return true;
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
-		if (!record->mmap.executable)
+		/* perf tells of the kernel's own code as mapped by process -1. */
+		if (!record->mmap.executable || record->pid == UINT32_MAX)
 			return false;
 		ret->type = GT_EVENT_MAP;
 		ret->map.start = record->mmap.start;

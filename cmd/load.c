@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/load.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "cmd/progress.h"
+#include "trace/perf_source.h"
+
+/* Looking at the clock for each event would cost more than the event. */
+#define EVENTS_PER_PROGRESS 65536
+
+static int feed(struct gt_trace *trace, struct gt_perfdata *perfdata, struct gt_perf_source *source,
+		struct gt_progress *progress)
+{
+	struct gt_event event;
+	uint64_t count = 0, done, total;
+	int r;
+
+	while ((r = gt_perf_source_next(source, &event)) > 0) {
+		if (gt_trace_feed(trace, &event) < 0)
+			return gt_error_oom();
+		if (++count % EVENTS_PER_PROGRESS)
+			continue;
+		gt_perfdata_progress(perfdata, &done, &total);
+		gt_progress_show(progress, "reading events", done, total);
+	}
+	gt_progress_clear(progress);
+	if (r < 0)
+		return r;
+	return gt_trace_finish(trace) < 0 ? gt_error_oom() : 0;
+}
+
+static int add_python(struct gt_trace *trace, const struct gt_meta *meta)
+{
+	const gt_gil_offsets *retake = &meta->sites.offsets[GT_GIL_SITE_RETAKE];
+	struct gt_python python = {.path = meta->gil_file,
+				   .program = meta->program,
+				   .build_id = meta->build_id,
+				   .version = meta->version};
+
+	python.retake_offsets.items = retake->items;
+	python.retake_offsets.count = retake->count;
+	if (!meta->gil_file || !meta->build_id)
+		return 0;
+	return gt_trace_add_python(trace, &python) < 0 ? gt_error_oom() : 0;
+}
+
+/* A file that stands alone tells by its own header what it can. */
+static void describe_file(struct gt_recording *recording)
+{
+	const struct gt_perfdata_info *info = gt_perfdata_info(recording->perfdata);
+	struct gt_report_meta *report = &recording->report_meta;
+
+	recording->file_command[0] = (char *)info->command;
+	report->command = recording->file_command;
+	report->hostname = info->hostname;
+	if (info->clock_id >= 0)
+		report->clock = info->clock_id == CLOCK_MONOTONIC ? "CLOCK_MONOTONIC" : "other";
+	if (info->realtime_ns)
+		report->realtime_ns =
+			info->realtime_ns + recording->trace->start_ns - info->clock_ns;
+}
+
+static void describe_directory(struct gt_recording *recording)
+{
+	const struct gt_meta *meta = &recording->meta;
+	struct gt_report_meta *report = &recording->report_meta;
+
+	report->command = meta->command;
+	report->hostname = meta->hostname;
+	report->python_path = meta->program;
+	report->python_version = meta->version;
+	report->python_build_id = meta->build_id;
+	report->probe = meta->probe;
+	report->found_by = meta->found_by;
+	report->clock = "CLOCK_MONOTONIC";
+	report->exit_status = meta->exit_status;
+	if (meta->event_cost_ns >= 0)
+		report->probe_cost_ns = meta->event_cost_ns * (int64_t)recording->trace->events;
+	if (meta->realtime_ns)
+		report->realtime_ns =
+			meta->realtime_ns + recording->trace->start_ns - meta->clock_ns;
+}
+
+static int load_file(const char *path, bool has_meta, struct gt_progress *progress,
+		     struct gt_recording *recording)
+{
+	_cleanup_(gt_perf_source_freep) struct gt_perf_source *source = NULL;
+	int r;
+
+	recording->trace = gt_trace_new();
+	if (!recording->trace)
+		return gt_error_oom();
+	r = gt_perfdata_open(path, &recording->perfdata);
+	if (r < 0)
+		return r;
+	r = gt_perf_source_new(recording->perfdata, path, &source);
+	if (r < 0)
+		return r;
+	r = has_meta ? add_python(recording->trace, &recording->meta) : 0;
+	if (r < 0)
+		return r;
+	r = feed(recording->trace, recording->perfdata, source, progress);
+	if (r < 0)
+		return r;
+	if (gt_stats_compute(recording->trace, &recording->stats) < 0)
+		return gt_error_oom();
+	if (gt_perfdata_late_records(recording->perfdata) > 0)
+		gt_warning("%s is not in order: %" PRIu64 " records came late", path,
+			   gt_perfdata_late_records(recording->perfdata));
+	if (recording->trace->foreign > 0)
+		gt_debug("%" PRIu64 " events were about other locks", recording->trace->foreign);
+
+	recording->report_meta =
+		(struct gt_report_meta){.probe = "uprobe", .exit_status = -1, .probe_cost_ns = -1};
+	if (has_meta)
+		describe_directory(recording);
+	else
+		describe_file(recording);
+	return 0;
+}
+
+static int load_directory(const char *path, struct gt_progress *progress,
+			  struct gt_recording *recording)
+{
+	_cleanup_free_ char *meta_path = gt_format("%s/meta.json", path);
+	_cleanup_free_ char *gil_path = gt_format("%s/gil.perf.data", path);
+	int r;
+
+	if (!meta_path || !gil_path)
+		return gt_error_oom();
+	if (access(meta_path, F_OK) < 0 && errno == ENOENT) {
+		gt_error("%s is not a trace directory: it has no meta.json\n"
+			 "  giltrace makes one with --keep-data, or with giltrace record",
+			 path);
+		return -ENOENT;
+	}
+	r = gt_meta_read(meta_path, &recording->meta);
+	if (r < 0)
+		return r;
+	return load_file(gil_path, true, progress, recording);
+}
+
+int gt_recording_load(const char *path, struct gt_progress *progress,
+		      struct gt_recording *recording)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0)
+		return gt_error_errno(-errno, "cannot read %s", path);
+	return S_ISDIR(status.st_mode) ? load_directory(path, progress, recording)
+				       : load_file(path, false, progress, recording);
+}
+
+void gt_recording_clear(struct gt_recording *recording)
+{
+	gt_stats_clear(&recording->stats);
+	gt_trace_free(recording->trace);
+	gt_perfdata_close(recording->perfdata);
+	gt_meta_clear(&recording->meta);
+	*recording = (struct gt_recording){0};
+}
