@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "elf/disassembly.h"
 
-#include <capstone.h>
-#include <elf.h>
 #include <errno.h>
 
 #include "base/log.h"
-#include "elf/elf_file.h"
+#include "elf/disassembly_internal.h"
 
-struct gt_disassembler {
-	const struct gt_elf *elf;
-	csh handle;
-	cs_insn *decoded; /* room for one instruction, used again and again */
-};
+/* An interpreter takes some 300,000. */
+#define MAX_INSTRUCTIONS 8000000
+
+static const struct gt_machine *const machines[] = {&gt_machine_x86_64, &gt_machine_aarch64};
 
 int gt_disassembler_new(const struct gt_elf *elf, struct gt_disassembler **ret)
 {
 	_cleanup_(gt_disassembler_freep) struct gt_disassembler *disassembler = NULL;
+	const struct gt_machine *machine = NULL;
 
-	if (gt_elf_machine(elf) != EM_X86_64) {
-		gt_error("%s is made for a machine whose code giltrace does not read: x86-64 only",
+	for (size_t i = 0; i < ARRAY_SIZE(machines); i++)
+		if (machines[i]->machine == gt_elf_machine(elf))
+			machine = machines[i];
+	if (!machine) {
+		gt_error("%s is made for a machine whose code giltrace does not read: x86-64 and "
+			 "aarch64 only",
 			 gt_elf_path(elf));
 		return -EOPNOTSUPP;
 	}
@@ -27,7 +29,8 @@ int gt_disassembler_new(const struct gt_elf *elf, struct gt_disassembler **ret)
 	if (!disassembler)
 		return gt_error_oom();
 	disassembler->elf = elf;
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &disassembler->handle) != CS_ERR_OK)
+	disassembler->machine = machine;
+	if (cs_open(machine->architecture, machine->mode, &disassembler->handle) != CS_ERR_OK)
 		return gt_error_oom();
 	/* Capstone 4 stops at instructions that it does not know (rdsspq), unless told to go on. */
 	if (cs_option(disassembler->handle, CS_OPT_SKIPDATA, CS_OPT_ON) != CS_ERR_OK ||
@@ -51,115 +54,109 @@ void gt_disassembler_free(struct gt_disassembler *disassembler)
 	free(disassembler);
 }
 
-static enum gt_instruction_kind kind_of(csh handle, const cs_insn *decoded)
-{
-	/* A byte that was skipped has no details to ask for. */
-	if (decoded->id == 0)
-		return GT_INSTRUCTION_PLAIN;
-	if (decoded->id == X86_INS_UD2 || decoded->id == X86_INS_HLT)
-		return GT_INSTRUCTION_TRAP;
-	if (cs_insn_group(handle, decoded, CS_GRP_CALL))
-		return GT_INSTRUCTION_CALL;
-	if (cs_insn_group(handle, decoded, CS_GRP_RET))
-		return GT_INSTRUCTION_RETURN;
-	if (decoded->id == X86_INS_JMP)
-		return GT_INSTRUCTION_JUMP;
-	if (cs_insn_group(handle, decoded, CS_GRP_JUMP))
-		return GT_INSTRUCTION_BRANCH;
-	return GT_INSTRUCTION_PLAIN;
-}
-
-static void set_target(const cs_insn *decoded, struct gt_instruction *instruction)
-{
-	const cs_x86 *x86 = &decoded->detail->x86;
-
-	if (x86->op_count != 1)
-		return;
-	if (x86->operands[0].type == X86_OP_IMM)
-		instruction->target = (uint64_t)x86->operands[0].imm;
-	else if (x86->operands[0].type == X86_OP_MEM && x86->operands[0].mem.base == X86_REG_RIP &&
-		 x86->operands[0].mem.index == X86_REG_INVALID)
-		instruction->slot = instruction->address + instruction->size +
-				    (uint64_t)x86->operands[0].mem.disp;
-}
-
 bool gt_disassemble(struct gt_disassembler *disassembler, uint64_t address,
 		    struct gt_instruction *ret)
 {
 	uint64_t left, at = address;
 	const uint8_t *bytes = gt_elf_bytes_left(disassembler->elf, address, &left);
-	struct gt_instruction instruction = {.address = address};
+	struct gt_instruction instruction = {.address = address, .through = GT_REGISTER_NONE};
 	size_t size;
 
-	if (!bytes)
+	if (!bytes || disassembler->instructions++ >= MAX_INSTRUCTIONS)
 		return false;
 	size = (size_t)left;
 	if (!cs_disasm_iter(disassembler->handle, &bytes, &size, &at, disassembler->decoded))
 		return false;
 	instruction.size = disassembler->decoded->size;
-	instruction.kind = kind_of(disassembler->handle, disassembler->decoded);
-	if (instruction.kind != GT_INSTRUCTION_PLAIN)
-		set_target(disassembler->decoded, &instruction);
+	disassembler->machine->classify(disassembler, &instruction);
 	*ret = instruction;
 	return true;
 }
 
-static bool is_first_argument(x86_reg reg)
-{
-	return reg == X86_REG_RDI || reg == X86_REG_EDI || reg == X86_REG_DI || reg == X86_REG_DIL;
-}
-
-static bool writes_first_argument(csh handle, const cs_insn *decoded)
+static uint32_t written_registers(const struct gt_disassembler *disassembler)
 {
 	cs_regs read, written;
 	uint8_t read_count, written_count;
+	uint32_t mask = 0;
 
-	if (cs_regs_access(handle, decoded, read, &read_count, written, &written_count) !=
-	    CS_ERR_OK)
-		return false;
-	for (uint8_t i = 0; i < written_count; i++)
-		if (is_first_argument(written[i]))
-			return true;
-	return false;
+	/* A byte that was skipped has no details to ask for. */
+	if (disassembler->decoded->id == 0 ||
+	    cs_regs_access(disassembler->handle, disassembler->decoded, read, &read_count, written,
+			   &written_count) != CS_ERR_OK)
+		return 0;
+	for (uint8_t i = 0; i < written_count; i++) {
+		uint32_t number = disassembler->machine->register_number(written[i]);
+
+		if (number != GT_REGISTER_NONE)
+			mask |= UINT32_C(1) << number;
+	}
+	return mask;
 }
 
-/* lea of an address, and a move of a constant (in programs that are not position-independent). */
-static struct gt_argument argument_of(csh handle, const cs_insn *decoded,
-				      const struct gt_instruction *instruction)
+bool gt_disassemble_effects(struct gt_disassembler *disassembler, uint64_t address,
+			    const struct gt_registers *registers, struct gt_instruction *ret,
+			    struct gt_effects *ret_effects)
 {
-	struct gt_argument argument = {.kind = GT_ARGUMENT_UNKNOWN};
-	const cs_x86_op *source;
+	struct gt_effects effects = {.known = GT_REGISTER_NONE};
 
-	if (decoded->id == 0 || !writes_first_argument(handle, decoded)) {
-		if (instruction->kind != GT_INSTRUCTION_CALL)
-			argument.kind = GT_ARGUMENT_KEPT;
-		return argument;
-	}
-	if (decoded->detail->x86.op_count != 2)
-		return argument;
-	source = &decoded->detail->x86.operands[1];
-	if (decoded->id == X86_INS_LEA && source->type == X86_OP_MEM &&
-	    source->mem.index == X86_REG_INVALID) {
-		argument.kind = GT_ARGUMENT_RELATIVE;
-		argument.base = source->mem.base;
-		argument.value = source->mem.disp;
-		if (source->mem.base == X86_REG_RIP) {
-			argument.kind = GT_ARGUMENT_CONSTANT;
-			argument.value += (int64_t)(instruction->address + instruction->size);
-		}
-	} else if ((decoded->id == X86_INS_MOV || decoded->id == X86_INS_MOVABS) &&
-		   source->type == X86_OP_IMM) {
-		argument.kind = GT_ARGUMENT_CONSTANT;
-		argument.value = source->imm;
-	}
-	return argument;
-}
-
-bool gt_disassemble_argument(struct gt_disassembler *disassembler, uint64_t address,
-			     struct gt_instruction *ret, struct gt_argument *ret_argument)
-{
 	if (!gt_disassemble(disassembler, address, ret))
 		return false;
-	*ret_argument = argument_of(disassembler->handle, disassembler->decoded, ret);
+	effects.written = written_registers(disassembler);
+	if (ret->kind == GT_INSTRUCTION_CALL)
+		effects.written |= disassembler->machine->set_by_calls;
+	else if (effects.written)
+		disassembler->machine->evaluate(disassembler, registers, &effects);
+	/* A register that is moved on from its own value has lost what it was relative to. */
+	if (effects.value.kind == GT_VALUE_RELATIVE &&
+	    (effects.written & UINT32_C(1) << effects.value.base))
+		effects.value.kind = GT_VALUE_UNKNOWN;
+	*ret_effects = effects;
 	return true;
+}
+
+void gt_registers_apply(struct gt_registers *registers, const struct gt_effects *effects)
+{
+	if (!effects->written)
+		return;
+	for (uint32_t i = 0; i < GT_REGISTERS; i++) {
+		struct gt_value *value = &registers->values[i];
+
+		if ((effects->written & UINT32_C(1) << i) ||
+		    (value->kind == GT_VALUE_RELATIVE &&
+		     (effects->written & UINT32_C(1) << value->base)))
+			*value = (struct gt_value){0};
+	}
+	if (effects->known != GT_REGISTER_NONE)
+		registers->values[effects->known] = effects->value;
+}
+
+/*
+ * Of relative ones it is assumed that the register keeps the address of the GIL, or of what it is
+ * in, throughout the function.
+ */
+bool gt_values_equal(const struct gt_value *left, const struct gt_value *right)
+{
+	return left->kind != GT_VALUE_UNKNOWN && left->kind == right->kind &&
+	       left->value == right->value && left->base == right->base;
+}
+
+uint32_t gt_first_argument_register(uint16_t machine)
+{
+	return machine == EM_X86_64 ? 7 : 0;
+}
+
+struct gt_value gt_value_moved(const struct gt_registers *registers, uint32_t base,
+			       uint64_t distance)
+{
+	struct gt_value value = {0};
+
+	if (base >= GT_REGISTERS)
+		return value;
+	value = registers->values[base];
+	if (value.kind == GT_VALUE_CONSTANT || value.kind == GT_VALUE_RELATIVE)
+		value.value += distance;
+	else
+		value = (struct gt_value){
+			.kind = GT_VALUE_RELATIVE, .base = base, .value = distance};
+	return value;
 }

@@ -44,6 +44,7 @@ static int map_file(struct gt_elf *elf)
 		return gt_error_errno(-errno, "cannot map %s", elf->path);
 	elf->image = image;
 	elf->image_size = (size_t)status.st_size;
+	elf->is_mapped = true;
 	return 0;
 }
 
@@ -51,7 +52,7 @@ static int read_header(struct gt_elf *elf)
 {
 	GElf_Ehdr header;
 
-	if (memcmp(elf->image, ELFMAG, SELFMAG) != 0) {
+	if (elf->image_size < EI_NIDENT || memcmp(elf->image, ELFMAG, SELFMAG) != 0) {
 		gt_error("%s is not an ELF file", elf->path);
 		return -ENOEXEC;
 	}
@@ -116,9 +117,14 @@ static int read_segments(struct gt_elf *elf)
 			return broken(elf, "the program header table", 0, "is cut off");
 		if (segment.p_type != PT_LOAD && segment.p_type != PT_NOTE)
 			continue;
-		if (!is_within_file(elf, segment.p_offset, segment.p_filesz))
+		if (elf->has_debug_only && segment.p_type == PT_LOAD)
+			continue;
+		if (!is_within_file(elf, segment.p_offset, segment.p_filesz)) {
+			if (elf->has_debug_only)
+				continue;
 			return broken(elf, "a segment", segment.p_offset,
 				      "reaches past the end of the file");
+		}
 		if (segment.p_vaddr > UINT64_MAX - segment.p_filesz)
 			return broken(elf, "a segment", segment.p_offset,
 				      "reaches past the end of memory");
@@ -171,9 +177,10 @@ bool gt_elf_is_elf(const char *path)
 	       memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
-int gt_elf_open(const char *path, struct gt_elf **ret)
+/* Checks ELF, whose image is set or is the file PATH. Closes it on failure. */
+static int open_elf(struct gt_elf *unchecked, const char *path, struct gt_elf **ret)
 {
-	_cleanup_(gt_elf_closep) struct gt_elf *elf = calloc(1, sizeof(*elf));
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = unchecked;
 	int r;
 
 	if (!elf)
@@ -181,9 +188,11 @@ int gt_elf_open(const char *path, struct gt_elf **ret)
 	elf->path = strdup(path);
 	if (!elf->path)
 		return gt_error_oom();
-	r = map_file(elf);
-	if (r < 0)
-		return r;
+	if (!elf->image) {
+		r = map_file(elf);
+		if (r < 0)
+			return r;
+	}
 	r = read_header(elf);
 	if (r < 0)
 		return r;
@@ -197,13 +206,38 @@ int gt_elf_open(const char *path, struct gt_elf **ret)
 	return 0;
 }
 
+int gt_elf_open(const char *path, struct gt_elf **ret)
+{
+	return open_elf(calloc(1, sizeof(struct gt_elf)), path, ret);
+}
+
+int gt_elf_open_debug(const char *path, struct gt_elf **ret)
+{
+	struct gt_elf *elf = calloc(1, sizeof(*elf));
+
+	if (elf)
+		elf->has_debug_only = true;
+	return open_elf(elf, path, ret);
+}
+
+int gt_elf_open_memory(const void *image, size_t size, const char *path, struct gt_elf **ret)
+{
+	struct gt_elf *elf = calloc(1, sizeof(*elf));
+
+	if (elf) {
+		elf->image = image;
+		elf->image_size = size;
+	}
+	return open_elf(elf, path, ret);
+}
+
 void gt_elf_close(struct gt_elf *elf)
 {
 	if (!elf)
 		return;
 	if (elf->handle)
 		elf_end(elf->handle);
-	if (elf->image)
+	if (elf->is_mapped)
 		munmap((void *)elf->image, elf->image_size);
 	gt_array_clear(&elf->loads);
 	gt_array_clear(&elf->sections);
@@ -214,6 +248,11 @@ void gt_elf_close(struct gt_elf *elf)
 const char *gt_elf_path(const struct gt_elf *elf)
 {
 	return elf->path;
+}
+
+uint64_t gt_elf_size(const struct gt_elf *elf)
+{
+	return elf->image_size;
 }
 
 uint16_t gt_elf_machine(const struct gt_elf *elf)
@@ -280,6 +319,29 @@ bool gt_elf_has_section(const struct gt_elf *elf, const char *name)
 		if (strcmp(section->name, name) == 0)
 			return true;
 	return false;
+}
+
+const void *gt_elf_section_bytes(const struct gt_elf *elf, const char *name, uint64_t *ret_address,
+				 uint64_t *ret_size)
+{
+	gt_array_for_each (&elf->sections, section) {
+		const void *bytes;
+
+		if (strcmp(section->name, name) != 0 || section->header.sh_type == SHT_NOBITS)
+			continue;
+		bytes = gt_elf_bytes(elf, section->header.sh_addr, section->header.sh_size);
+		if (!bytes)
+			return NULL;
+		*ret_address = section->header.sh_addr;
+		*ret_size = section->header.sh_size;
+		return bytes;
+	}
+	return NULL;
+}
+
+bool gt_elf_is_stripped(const struct gt_elf *elf)
+{
+	return !gt_elf_section_of_type(elf, SHT_SYMTAB);
 }
 
 static int compare_code_sections(const void *left, const void *right)

@@ -17,10 +17,11 @@ struct gt_elf;
 
 #define GT_BUILD_ID_MAX 20
 
-/* A function: where it is in the address space of the file, and what its symbol is. */
+/* A function, or a part of one: where it is in the address space of the file, and its symbol. */
 struct gt_elf_function {
 	uint64_t start, end; /* virtual addresses, end excluded */
-	const char *name;    /* owned by the gt_elf */
+	const char *name;    /* owned by the gt_elf that has the symbols; "" without one */
+	bool is_part;	     /* of a function that starts elsewhere */
 };
 
 /* Sorted by start, without overlaps. */
@@ -58,10 +59,23 @@ bool gt_elf_is_elf(const char *path);
  * logged.
  */
 int gt_elf_open(const char *path, struct gt_elf **ret);
+
+/*
+ * The same for a file in memory, which must outlive the gt_elf; PATH is what messages call it.
+ */
+int gt_elf_open_memory(const void *image, size_t size, const char *path, struct gt_elf **ret);
+
+/*
+ * Opens the file with the debugging information of ELF, for its symbols only: it has no code.
+ * Looked for are the build-id under /usr/lib/debug and in the cache of debuginfod, and
+ * .gnu_debuglink. -ENOENT, not logged, when there is none that fits; -ENOMEM.
+ */
+int gt_elf_open_debug_file(const struct gt_elf *elf, struct gt_elf **ret);
 void gt_elf_close(struct gt_elf *elf);
 GT_DEFINE_CLEANUP(struct gt_elf *, gt_elf_close)
 
 const char *gt_elf_path(const struct gt_elf *elf);
+uint64_t gt_elf_size(const struct gt_elf *elf);	   /* bytes */
 uint16_t gt_elf_machine(const struct gt_elf *elf); /* EM_X86_64, EM_AARCH64 */
 
 /* The build-id in lower-case hexadecimal, "" when the file has none. Owned by the gt_elf. */
@@ -80,6 +94,13 @@ const void *gt_elf_bytes_left(const struct gt_elf *elf, uint64_t address, uint64
 
 bool gt_elf_has_section(const struct gt_elf *elf, const char *name);
 
+/* What is loaded of the first section of this name, or NULL when the file has none. */
+const void *gt_elf_section_bytes(const struct gt_elf *elf, const char *name, uint64_t *ret_address,
+				 uint64_t *ret_size);
+
+/* True when the file has no .symtab. */
+bool gt_elf_is_stripped(const struct gt_elf *elf);
+
 /*
  * The executable sections, by rising address, without overlaps. Left out are the stubs of the PLT,
  * and .bolt.org.text: BOLT keeps the code there that it has replaced, and nothing runs it. The
@@ -93,6 +114,17 @@ int gt_elf_code_sections_read(const struct gt_elf *elf, gt_elf_code_sections *re
  * caller clears the array. -ENOMEM, -EBADMSG.
  */
 int gt_elf_symbols_read(const struct gt_elf *elf, gt_elf_functions *ret);
+
+/* The ranges in .eh_frame, without names; empty when the file has none. The rest is the same. */
+int gt_elf_frames_read(const struct gt_elf *elf, gt_elf_functions *ret);
+
+/*
+ * The functions of ELF: ranges from .eh_frame where it has them, the others and all names from
+ * .symtab of SYMBOLS_OF, which is ELF itself or its debug file. The caller clears the array.
+ * -ENOMEM, -EBADMSG.
+ */
+int gt_elf_functions_read(const struct gt_elf *elf, const struct gt_elf *symbols_of,
+			  gt_elf_functions *ret);
 
 /* The index of the function that holds ADDRESS, or UINT32_MAX. */
 uint32_t gt_elf_function_at(const gt_elf_functions *functions, uint64_t address);

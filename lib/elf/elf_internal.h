@@ -16,8 +16,11 @@ struct gt_elf_section {
 
 struct gt_elf {
 	char *path;
-	const unsigned char *image; /* the whole file, mapped */
+	const unsigned char *image; /* the whole file */
 	size_t image_size;
+	bool is_mapped;	     /* by us */
+	bool has_debug_only; /* its segments and sections are those of another file, without content
+			      */
 	Elf *handle;
 	uint16_t machine;
 	char build_id[GT_BUILD_ID_MAX * 2 + 1];
@@ -38,3 +41,6 @@ int gt_elf_table_open(const struct gt_elf *elf, const struct gt_elf_section *sec
 /* The name of a symbol of the table SECTION, "" when it has none that can be read. */
 const char *gt_elf_symbol_name(const struct gt_elf *elf, const struct gt_elf_section *section,
 			       const GElf_Sym *symbol);
+
+/* Opens a file that has debugging information only. The same errors as gt_elf_open(). */
+int gt_elf_open_debug(const char *path, struct gt_elf **ret);

@@ -19,12 +19,14 @@ struct import_search {
 	const char *const *names;
 	uint32_t name_count;
 	struct gt_hash slots; /* address of a word of the GOT → index of a name */
+	struct gt_hash known; /* addresses of all imports */
 	gt_elf_imports imports;
 };
 
 static void import_search_clear(struct import_search *search)
 {
 	gt_hash_clear(&search->slots);
+	gt_hash_clear(&search->known);
 	gt_array_clear(&search->imports);
 }
 
@@ -33,11 +35,10 @@ static int add_import(struct import_search *search, enum gt_elf_import_kind kind
 {
 	struct gt_elf_import *import;
 
-	gt_array_for_each (&search->imports, known)
-		if (known->address == address)
-			return 0;
+	if (gt_hash_get(&search->known, address) != GT_HASH_NONE)
+		return 0;
 	import = gt_array_push(&search->imports);
-	if (!import)
+	if (!import || gt_hash_set(&search->known, address, name) < 0)
 		return gt_error_oom();
 	*import = (struct gt_elf_import){.address = address, .kind = kind, .name = name};
 	return 0;
@@ -107,37 +108,44 @@ static int read_slots(struct import_search *search, const struct gt_elf_section 
 	return 0;
 }
 
-static bool is_landing_pad(const struct gt_elf *elf, uint64_t address)
-{
-	static const unsigned char endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	const void *bytes = gt_elf_bytes(elf, address, sizeof(endbr64));
-
-	return bytes && memcmp(bytes, endbr64, sizeof(endbr64)) == 0;
-}
-
-/* A stub is "[endbr64] [bnd] jmp *slot(%rip)"; calls go to its first instruction. */
+/*
+ * x86-64: "[endbr64] [bnd] jmp *slot(%rip)"; aarch64: "[bti c] adrp x16; ldr x17; add x16; br x17".
+ * Calls go to the first instruction, which is the first one behind the stub before that does
+ * something.
+ */
 static int read_stubs(struct import_search *search, struct gt_disassembler *disassembler,
 		      const struct gt_elf_section *section)
 {
-	uint64_t address = section->header.sh_addr, previous = address;
-	uint64_t end = address + section->header.sh_size;
+	uint64_t start = section->header.sh_addr, end = start + section->header.sh_size;
+	struct gt_registers registers = {0};
 	struct gt_instruction instruction;
+	struct gt_effects effects;
 	int r;
 
-	while (address < end && gt_disassemble(disassembler, address, &instruction)) {
+	for (uint64_t address = start;
+	     address < end &&
+	     gt_disassemble_effects(disassembler, address, &registers, &instruction, &effects);
+	     address += instruction.size) {
+		uint64_t slot = instruction.slot;
 		uint32_t name = GT_HASH_NONE;
 
-		if (instruction.kind == GT_INSTRUCTION_JUMP && instruction.slot)
-			name = gt_hash_get(&search->slots, instruction.slot);
+		if (start == address && instruction.is_padding)
+			start += instruction.size;
+		gt_registers_apply(&registers, &effects);
+		if (instruction.kind != GT_INSTRUCTION_JUMP)
+			continue;
+		if (instruction.through != GT_REGISTER_NONE &&
+		    registers.values[instruction.through].kind == GT_VALUE_LOADED)
+			slot = registers.values[instruction.through].value;
+		if (slot)
+			name = gt_hash_get(&search->slots, slot);
 		if (name != GT_HASH_NONE) {
-			r = add_import(search, GT_ELF_IMPORT_STUB,
-				       is_landing_pad(search->elf, previous) ? previous : address,
-				       name);
+			r = add_import(search, GT_ELF_IMPORT_STUB, start, name);
 			if (r < 0)
 				return r;
 		}
-		previous = address;
-		address += instruction.size;
+		start = address + instruction.size;
+		registers = (struct gt_registers){0};
 	}
 	return 0;
 }

@@ -7,10 +7,12 @@
  */
 #include "python/gil_code.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "elf/sweep.h"
 
 static const char *const callee_names[GT_GIL_CALLEES] = {
 	[GT_GIL_CALLEE_COND_SIGNAL] = "pthread_cond_signal",
@@ -20,24 +22,44 @@ static const char *const callee_names[GT_GIL_CALLEES] = {
 	[GT_GIL_CALLEE_MUTEX_UNLOCK] = "pthread_mutex_unlock",
 };
 
-static uint32_t find_target(const struct gt_hash *targets, const struct gt_instruction *instruction)
+static bool may_call(const struct gt_instruction *instruction)
 {
-	if (instruction->kind != GT_INSTRUCTION_CALL && instruction->kind != GT_INSTRUCTION_JUMP &&
-	    instruction->kind != GT_INSTRUCTION_BRANCH)
+	return instruction->kind == GT_INSTRUCTION_CALL ||
+	       instruction->kind == GT_INSTRUCTION_JUMP ||
+	       instruction->kind == GT_INSTRUCTION_BRANCH;
+}
+
+/* REGISTERS: what they hold before the instruction, or NULL. */
+static uint32_t find_target(const struct gt_hash *targets, const struct gt_instruction *instruction,
+			    const struct gt_registers *registers)
+{
+	if (!may_call(instruction))
 		return GT_HASH_NONE;
 	if (instruction->target)
 		return gt_hash_get(targets, instruction->target);
 	if (instruction->slot)
 		return gt_hash_get(targets, instruction->slot);
+	if (registers && instruction->through != GT_REGISTER_NONE) {
+		const struct gt_value *value = &registers->values[instruction->through];
+
+		if (value->kind == GT_VALUE_LOADED || value->kind == GT_VALUE_CONSTANT)
+			return gt_hash_get(targets, value->value);
+	}
 	return GT_HASH_NONE;
 }
 
+/* The signed number in the lowest BITS bits of VALUE. */
+static uint64_t sign_extended(uint64_t value, uint32_t bits)
+{
+	return (uint64_t)((int64_t)(value << (64 - bits)) >> (64 - bits));
+}
+
 /*
- * Where the bytes at ADDRESS lead if they are call or jmp (e8, e9), a conditional jump (0f 80 …
- * 8f), or call or jmp through a word (ff 15, ff 25), on x86-64: all end in a distance from the next
- * instruction. 0 if they are none of these.
+ * What the bytes at ADDRESS lead to if they are call or jmp (e8, e9), a conditional jump (0f 80 …
+ * 8f), call or jmp through a word (ff 15, ff 25), or mov of a word to a register (48 8b, 4c 8b):
+ * all end in a distance from the next instruction. 0 if they are none of these.
  */
-static uint64_t guess_target(const unsigned char *bytes, uint64_t left, uint64_t address)
+static uint64_t guess_target_x86_64(const unsigned char *bytes, uint64_t left, uint64_t address)
 {
 	int32_t distance;
 	uint32_t opcode_size;
@@ -47,6 +69,9 @@ static uint64_t guess_target(const unsigned char *bytes, uint64_t left, uint64_t
 	else if (left >= 2 && ((bytes[0] == 0x0f && (bytes[1] & 0xf0) == 0x80) ||
 			       (bytes[0] == 0xff && (bytes[1] == 0x15 || bytes[1] == 0x25))))
 		opcode_size = 2;
+	else if (left >= 3 && (bytes[0] == 0x48 || bytes[0] == 0x4c) && bytes[1] == 0x8b &&
+		 (bytes[2] & 0xc7) == 0x05)
+		opcode_size = 3;
 	else
 		return 0;
 	if (left < opcode_size + sizeof(distance))
@@ -55,31 +80,59 @@ static uint64_t guess_target(const unsigned char *bytes, uint64_t left, uint64_t
 	return address + opcode_size + sizeof(distance) + (uint64_t)(int64_t)distance;
 }
 
+/* The same for bl and b, b.cond, cbz and cbnz, tbz and tbnz. */
+static uint64_t guess_target_aarch64(const unsigned char *bytes, uint64_t left, uint64_t address)
+{
+	uint32_t word;
+
+	if (left < sizeof(word))
+		return 0;
+	memcpy(&word, bytes, sizeof(word));
+	if ((word & 0x7c000000) == 0x14000000)
+		return address + sign_extended(word, 26) * 4;
+	if ((word & 0xff000010) == 0x54000000 || (word & 0x7e000000) == 0x34000000)
+		return address + sign_extended(word >> 5, 19) * 4;
+	if ((word & 0x7e000000) == 0x36000000)
+		return address + sign_extended(word >> 5, 14) * 4;
+	return 0;
+}
+
+typedef uint64_t (*guess_target_t)(const unsigned char *bytes, uint64_t left, uint64_t address);
+
+static guess_target_t guess_of(const struct gt_gil_code *code, uint32_t *ret_step)
+{
+	if (gt_elf_machine(code->elf) == EM_AARCH64) {
+		*ret_step = 4;
+		return guess_target_aarch64;
+	}
+	*ret_step = 1;
+	return guess_target_x86_64;
+}
+
 /* Adds the calls in one function, which is read from its start. */
 static int read_function(const struct gt_gil_code *code, uint32_t index,
 			 const struct gt_hash *targets, gt_gil_calls *calls)
 {
-	const struct gt_elf_function *function = &code->functions.items[index];
+	_cleanup_(gt_sweep_clear) struct gt_sweep sweep;
+	uint32_t argument = gt_first_argument_register(gt_elf_machine(code->elf));
 	struct gt_instruction instruction;
 
-	for (uint64_t address = function->start; address < function->end;
-	     address += instruction.size) {
+	gt_sweep_begin(&sweep, code->disassembler, &code->functions.items[index]);
+	while (gt_sweep_next(&sweep, &instruction)) {
+		uint32_t callee = find_target(targets, &instruction, &sweep.registers);
 		struct gt_gil_call *call;
-		uint32_t callee;
 
-		if (!gt_disassemble(code->disassembler, address, &instruction))
-			break;
-		callee = find_target(targets, &instruction);
 		if (callee == GT_HASH_NONE)
 			continue;
 		call = gt_array_push(calls);
 		if (!call)
 			return gt_error_oom();
-		*call = (struct gt_gil_call){.address = address,
-					     .next = address + instruction.size,
+		*call = (struct gt_gil_call){.address = instruction.address,
+					     .next = instruction.address + instruction.size,
 					     .function = index,
 					     .callee = callee,
-					     .kind = instruction.kind};
+					     .kind = instruction.kind,
+					     .argument = sweep.registers.values[argument]};
 	}
 	return 0;
 }
@@ -88,6 +141,8 @@ int gt_gil_code_find_calls(const struct gt_gil_code *code, const struct gt_hash 
 			   gt_gil_calls *ret)
 {
 	gt_gil_calls calls = {0};
+	uint32_t step;
+	guess_target_t guess_target = guess_of(code, &step);
 	int r;
 
 	gt_array_for_each (&code->sections, section) {
@@ -100,7 +155,7 @@ int gt_gil_code_find_calls(const struct gt_gil_code *code, const struct gt_hash 
 			uint64_t target = guess_target(bytes + offset, size - offset, address);
 			uint32_t function;
 
-			offset++;
+			offset += step;
 			if (!target || gt_hash_get(targets, target) == GT_HASH_NONE)
 				continue;
 			function = gt_elf_function_at(&code->functions, address);
@@ -121,9 +176,56 @@ int gt_gil_code_find_calls(const struct gt_gil_code *code, const struct gt_hash 
 enum gt_gil_callee gt_gil_code_callee(const struct gt_gil_code *code,
 				      const struct gt_instruction *instruction)
 {
-	uint32_t callee = find_target(&code->targets, instruction);
+	uint32_t callee = find_target(&code->targets, instruction, NULL);
 
+	if (callee == GT_HASH_NONE && instruction->through != GT_REGISTER_NONE)
+		callee = gt_hash_get(&code->callees, instruction->address);
 	return callee == GT_HASH_NONE ? GT_GIL_CALLEE_OTHER : (enum gt_gil_callee)callee;
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	const struct gt_gil_entry *a = left, *b = right;
+
+	if (a->part != b->part)
+		return a->part < b->part ? -1 : 1;
+	return (a->from > b->from) - (a->from < b->from);
+}
+
+/* Looks through all the code, once, for what may be a jump into a part of another function. */
+static int find_entries(struct gt_gil_code *code)
+{
+	uint32_t step;
+	guess_target_t guess_target = guess_of(code, &step);
+
+	gt_array_for_each (&code->sections, section) {
+		uint64_t size = section->end - section->start;
+		const unsigned char *bytes = gt_elf_bytes(code->elf, section->start, size);
+
+		for (uint64_t offset = 0; bytes && offset < size; offset += step) {
+			uint64_t address = section->start + offset;
+			uint64_t target = guess_target(bytes + offset, size - offset, address);
+			struct gt_gil_entry *entry;
+			uint32_t part, from;
+
+			if (!target)
+				continue;
+			part = gt_elf_function_at(&code->functions, target);
+			if (part == UINT32_MAX || !code->functions.items[part].is_part)
+				continue;
+			from = gt_elf_function_at(&code->functions, address);
+			if (from == part || from == UINT32_MAX)
+				continue;
+			entry = gt_array_push(&code->entries);
+			if (!entry)
+				return gt_error_oom();
+			*entry = (struct gt_gil_entry){.part = part, .from = from};
+		}
+	}
+	if (code->entries.count > 0)
+		qsort(code->entries.items, code->entries.count, sizeof(*code->entries.items),
+		      compare_entries);
+	return 0;
 }
 
 static bool jumps_into(const struct gt_gil_code *code, const struct gt_elf_function *from,
@@ -142,32 +244,69 @@ static bool jumps_into(const struct gt_gil_code *code, const struct gt_elf_funct
 	return false;
 }
 
+/* The index of the first entry into PART. */
+static uint32_t first_entry(const struct gt_gil_code *code, uint32_t part)
+{
+	uint32_t low = 0, high = code->entries.count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (code->entries.items[middle].part < part)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Parts of one function that jump to each other. No function has more. */
+#define MAX_PARTS 16
+
+/* From part to part, back to the function that is none. */
 static uint32_t find_whole(const struct gt_gil_code *code, uint32_t function)
 {
-	const struct gt_elf_function *part = &code->functions.items[function];
-	const char *suffix = strstr(part->name, ".cold");
-	size_t length;
+	uint32_t parts[MAX_PARTS] = {function};
+	uint32_t count = 1, whole = UINT32_MAX;
 
-	if (!suffix)
-		return function;
-	length = (size_t)(suffix - part->name);
-	/* Static functions of several files may share a name: the one that jumps there is meant. */
-	for (uint32_t i = 0; i < code->functions.count; i++) {
-		const struct gt_elf_function *whole = &code->functions.items[i];
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t previous = UINT32_MAX;
 
-		if (strncmp(whole->name, part->name, length) == 0 && whole->name[length] == '\0' &&
-		    jumps_into(code, whole, part))
-			return i;
+		for (uint32_t at = first_entry(code, parts[i]); at < code->entries.count; at++) {
+			const struct gt_gil_entry *entry = &code->entries.items[at];
+			bool known = entry->from == previous || entry->from == whole;
+
+			if (entry->part != parts[i])
+				break;
+			for (uint32_t j = 0; j < count && !known; j++)
+				known = parts[j] == entry->from;
+			previous = entry->from;
+			if (known || !jumps_into(code, &code->functions.items[entry->from],
+						 &code->functions.items[parts[i]]))
+				continue;
+			if (!code->functions.items[entry->from].is_part && whole == UINT32_MAX)
+				whole = entry->from;
+			else if (code->functions.items[entry->from].is_part && count < MAX_PARTS)
+				parts[count++] = entry->from;
+			else
+				return function;
+		}
 	}
-	return function;
+	return whole == UINT32_MAX ? function : whole;
 }
 
 uint32_t gt_gil_code_whole(struct gt_gil_code *code, uint32_t function)
 {
-	uint32_t whole = gt_hash_get(&code->wholes, function);
+	uint32_t whole;
 
+	if (!code->functions.items[function].is_part)
+		return function;
+	whole = gt_hash_get(&code->wholes, function);
 	if (whole != GT_HASH_NONE)
 		return whole;
+	if (!code->has_entries && find_entries(code) < 0)
+		return function;
+	code->has_entries = true;
 	whole = find_whole(code, function);
 	/* Out of memory, it is found out again the next time. */
 	(void)gt_hash_set(&code->wholes, function, whole);
@@ -182,6 +321,7 @@ static int read_targets(struct gt_gil_code *code)
 	if (r < 0)
 		return r;
 	gt_array_for_each (&code->imports, import) {
+		code->is_static = code->is_static || import->kind == GT_ELF_IMPORT_BODY;
 		r = gt_hash_set(&code->targets, import->address, import->name);
 		if (r < 0)
 			return gt_error_oom();
@@ -208,6 +348,11 @@ int gt_gil_code_read(const struct gt_elf *elf, gt_elf_functions *functions, stru
 	r = gt_gil_code_find_calls(&code, &code.targets, &code.calls);
 	if (r < 0)
 		return r;
+	gt_array_for_each (&code.calls, call) {
+		r = gt_hash_set(&code.callees, call->address, call->callee);
+		if (r < 0)
+			return gt_error_oom();
+	}
 	*ret = code;
 	code = (struct gt_gil_code){0};
 	return 0;
@@ -222,5 +367,7 @@ void gt_gil_code_clear(struct gt_gil_code *code)
 	gt_hash_clear(&code->targets);
 	gt_hash_clear(&code->wholes);
 	gt_array_clear(&code->calls);
+	gt_hash_clear(&code->callees);
+	gt_array_clear(&code->entries);
 	*code = (struct gt_gil_code){0};
 }

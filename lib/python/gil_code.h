@@ -26,9 +26,16 @@ struct gt_gil_call {
 	uint32_t function; /* index of the function that it is in */
 	uint32_t callee;   /* what the search gave for its target: see gt_gil_code_find_calls */
 	enum gt_instruction_kind kind;
+	struct gt_value argument; /* the first one, as far as the code before the call tells it */
 };
 
 typedef GT_ARRAY(struct gt_gil_call) gt_gil_calls;
+
+/* A jump, or bytes that look like one, into a part of a function. */
+struct gt_gil_entry {
+	uint32_t part; /* index of its function */
+	uint32_t from; /* index of the function that it is in */
+};
 
 struct gt_gil_code {
 	const struct gt_elf *elf;
@@ -39,6 +46,10 @@ struct gt_gil_code {
 	struct gt_hash targets; /* address of a stub, slot or body → gt_gil_callee */
 	struct gt_hash wholes;	/* what gt_gil_code_whole has found out already */
 	gt_gil_calls calls;	/* of those targets, by rising address; callee is a gt_gil_callee */
+	struct gt_hash callees; /* address of each of these calls → callee */
+	bool is_static;		/* the pthread functions are linked in */
+	bool has_entries;
+	GT_ARRAY(struct gt_gil_entry) entries; /* by part */
 };
 
 /*
@@ -62,7 +73,7 @@ int gt_gil_code_find_calls(const struct gt_gil_code *code, const struct gt_hash 
 
 /*
  * The function that FUNCTION is a part of. Compilers move code that rarely runs out of a function,
- * into one that is named NAME.cold and that only the function itself jumps to. FUNCTION, when it is
- * no such part.
+ * and only the function itself, or other parts of it, jump there. FUNCTION, when it is no such
+ * part, and when several functions seem to jump there.
  */
 uint32_t gt_gil_code_whole(struct gt_gil_code *code, uint32_t function);

@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The search. Only the code decides what is a site: which functions call pthread_cond_timedwait,
- * pthread_cond_signal and the mutex functions, and in which order. Symbols give the ranges of the
- * functions, and nothing else, so that ranges from another source serve as well.
+ * pthread_cond_signal and the mutex functions, and in which order. Where functions start and end is
+ * told by .eh_frame, and by symbols where that is missing; their names only say how sure the result
+ * is.
  */
 #include "python/gil_sites.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "python/gil_argument.h"
+#include "base/strings.h"
 #include "python/gil_code.h"
 #include "python/gil_flow.h"
+
+/* An interpreter has up to 13. Each is followed: that takes time. */
+#define MAX_RELEASES 256
 
 struct search {
 	struct gt_gil_code code;
 	struct gt_gil_landmarks landmarks;
 	gt_gil_calls releases;
+	uint64_t switch_distance; /* from cond to switch_cond, since 3.7; bytes */
 	/* Virtual addresses, until the end. */
 	struct gt_gil_sites sites;
 };
@@ -66,56 +72,113 @@ static const struct gt_elf_function *whole_function(struct search *search,
 	return &search->code.functions.items[gt_gil_code_whole(&search->code, call->function)];
 }
 
-/* A function that waits for a condition with a time limit is take_gil, or a copy of it. */
+static bool is_in_take(struct search *search, const struct gt_gil_call *call)
+{
+	return gt_hash_get(&search->landmarks.takes, whole_function(search, call)->start) !=
+	       GT_HASH_NONE;
+}
+
+/* What is known of two objects of one function. */
+enum relation {
+	RELATION_UNKNOWN,
+	RELATION_SAME,
+	RELATION_SWITCH, /* the second one may be switch_cond, when the first one is cond */
+	RELATION_OTHER,
+};
+
+static enum relation relation_of(const struct search *search, const struct gt_value *cond,
+				 const struct gt_value *other)
+{
+	if (gt_values_equal(cond, other))
+		return RELATION_SAME;
+	/* In 3.6 they are variables of their own, in any order. */
+	if (cond->kind == GT_VALUE_CONSTANT && other->kind == GT_VALUE_CONSTANT)
+		return RELATION_SWITCH;
+	if (cond->kind != GT_VALUE_RELATIVE || other->kind != GT_VALUE_RELATIVE ||
+	    cond->base != other->base)
+		return RELATION_UNKNOWN;
+	return other->value - cond->value == search->switch_distance ? RELATION_SWITCH
+								     : RELATION_OTHER;
+}
+
+/*
+ * How the object of the call SIGNAL stands to those that its function waits for with a time limit.
+ * RELATION_OTHER when it waits for none.
+ */
+static enum relation relation_in_function(struct search *search, const struct gt_gil_call *signal)
+{
+	const struct gt_elf_function *function = whole_function(search, signal);
+	enum relation relation = RELATION_OTHER;
+
+	gt_array_for_each (&search->code.calls, call) {
+		enum relation found;
+
+		if (call->callee != GT_GIL_CALLEE_COND_TIMEDWAIT ||
+		    whole_function(search, call) != function)
+			continue;
+		found = relation_of(search, &call->argument, &signal->argument);
+		if (found == RELATION_SAME)
+			return found;
+		if (found != RELATION_OTHER)
+			relation = found;
+	}
+	return relation;
+}
+
+static int add_take(struct search *search, const struct gt_gil_call *call)
+{
+	uint64_t entry = whole_function(search, call)->start;
+
+	if (is_in_take(search, call))
+		return 0;
+	if (gt_hash_set(&search->landmarks.takes, entry, 0) < 0)
+		return gt_error_oom();
+	return add_site(search, GT_GIL_SITE_TAKE, entry);
+}
+
+/*
+ * A function that waits for a condition with a time limit, and signals another one when it has it,
+ * is take_gil, or a copy of it. Others that wait so belong to libraries that are linked in.
+ */
 static int find_takes(struct search *search)
 {
 	int r;
 
 	gt_array_for_each (&search->code.calls, call) {
-		uint64_t entry;
+		enum relation relation;
 
-		if (call->callee != GT_GIL_CALLEE_COND_TIMEDWAIT)
+		if (call->callee != GT_GIL_CALLEE_COND_SIGNAL)
 			continue;
-		entry = whole_function(search, call)->start;
-		if (gt_hash_get(&search->landmarks.takes, entry) != GT_HASH_NONE)
+		relation = relation_in_function(search, call);
+		if (relation != RELATION_SWITCH && relation != RELATION_UNKNOWN)
 			continue;
-		r = gt_hash_set(&search->landmarks.takes, entry, 0);
-		if (r < 0)
-			return gt_error_oom();
-		r = add_site(search, GT_GIL_SITE_TAKE, entry);
+		r = add_take(search, call);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-/*
- * take_gil signals switch_cond. From 3.9 on it drops the GIL again when the interpreter is shutting
- * down; where drop_gil is inlined there, it signals cond too: the object that it has waited for.
- * Where the code does not tell the objects apart, it is taken for the former: the latter is the
- * last act of a thread, and rare.
+/* False when CALL surely signals another object than the GIL's: its address is known, and theirs.
  */
-static bool signals_what_it_waits_for(struct search *search, const struct gt_gil_call *signal)
+static bool may_be_release(struct search *search, const struct gt_gil_call *signal)
 {
-	const struct gt_elf_function *function = whole_function(search, signal);
-	struct gt_argument signalled = gt_gil_argument(&search->code, signal);
-
-	if (signalled.kind == GT_ARGUMENT_UNKNOWN)
-		return false;
-	gt_array_for_each (&search->code.calls, call) {
-		struct gt_argument awaited;
-
-		if (call->callee != GT_GIL_CALLEE_COND_TIMEDWAIT ||
-		    whole_function(search, call) != function)
-			continue;
-		awaited = gt_gil_argument(&search->code, call);
-		if (gt_gil_arguments_equal(&signalled, &awaited))
+	if (signal->argument.kind != GT_VALUE_CONSTANT)
+		return true;
+	gt_array_for_each (&search->code.calls, call)
+		if (call->callee == GT_GIL_CALLEE_COND_TIMEDWAIT && is_in_take(search, call) &&
+		    (call->argument.kind != GT_VALUE_CONSTANT ||
+		     call->argument.value == signal->argument.value))
 			return true;
-	}
 	return false;
 }
 
-/* Tells the calls of pthread_cond_signal apart: acquired, or a release unless the flow refutes it.
+/*
+ * Tells the calls of pthread_cond_signal apart. take_gil signals switch_cond: acquired. From 3.9 on
+ * it drops the GIL again when the interpreter is shutting down; where drop_gil is inlined there, it
+ * signals cond too: the object that it has waited for. Where the code does not tell the objects
+ * apart, it is taken for the former: the latter is the last act of a thread, and rare. All others
+ * are releases, unless what comes behind them refutes it.
  */
 static int find_signals(struct search *search)
 {
@@ -123,16 +186,20 @@ static int find_signals(struct search *search)
 
 	gt_array_for_each (&search->code.calls, call) {
 		struct gt_gil_call *release;
-		uint64_t entry;
 
 		if (call->callee != GT_GIL_CALLEE_COND_SIGNAL)
 			continue;
-		entry = whole_function(search, call)->start;
-		if (gt_hash_get(&search->landmarks.takes, entry) != GT_HASH_NONE &&
-		    !signals_what_it_waits_for(search, call)) {
-			r = add_site(search, GT_GIL_SITE_ACQUIRED, call->address);
-			if (r < 0)
-				return r;
+		if (is_in_take(search, call)) {
+			enum relation relation = relation_in_function(search, call);
+
+			if (relation == RELATION_SWITCH || relation == RELATION_UNKNOWN) {
+				r = add_site(search, GT_GIL_SITE_ACQUIRED, call->address);
+				if (r < 0)
+					return r;
+			}
+			if (relation != RELATION_SAME)
+				continue;
+		} else if (!may_be_release(search, call)) {
 			continue;
 		}
 		release = gt_array_push(&search->releases);
@@ -170,7 +237,11 @@ static int follow_releases(struct search *search)
 		r = gt_gil_flow_follow(&search->code, &search->landmarks, release, &aftermath);
 		if (r < 0)
 			return r;
-		if (!aftermath.unlocks)
+		/*
+		 * Many locks are signalled and unlocked. Among the code of a whole C library and of
+		 * others, the switch behind it makes the difference.
+		 */
+		if (!aftermath.unlocks || (search->code.is_static && aftermath.switched.count == 0))
 			continue;
 		r = add_site(search, GT_GIL_SITE_RELEASE, release->address);
 		if (r < 0)
@@ -233,56 +304,88 @@ static int check_complete(const struct gt_elf *elf, const struct gt_gil_sites *s
 	return 0;
 }
 
-static int read_functions(const struct gt_elf *elf, gt_elf_functions *ret)
+/* True when every take_gil that the code has shown has that name. */
+static bool symbols_confirm(struct search *search)
 {
-	int r;
+	gt_array_for_each (&search->sites.offsets[GT_GIL_SITE_TAKE], entry) {
+		uint32_t function = gt_elf_function_at(&search->code.functions, *entry);
 
-	r = gt_elf_symbols_read(elf, ret);
-	if (r < 0)
-		return r;
-	if (ret->count > 0)
-		return 0;
-	gt_array_clear(ret);
-	gt_error(
-		"cannot find the GIL in %s: it is stripped\n"
-		"  giltrace needs the symbols of take_gil and drop_gil in it: use a Python that is "
-		"not stripped\n"
-		"  (pyenv builds such), and name it with --python",
-		gt_elf_path(elf));
-	return -ENODATA;
+		if (function == UINT32_MAX ||
+		    !gt_string_starts_with(search->code.functions.items[function].name, "take_gil"))
+			return false;
+	}
+	return true;
 }
 
-int gt_gil_sites_find(struct gt_elf *elf, struct gt_gil_sites *ret)
+static int read_code(const struct gt_elf *elf, const struct gt_elf *symbols_of,
+		     struct gt_gil_code *ret)
 {
-	_cleanup_(search_clear) struct search search = {0};
 	gt_elf_functions functions = {0};
 	int r;
 
-	r = read_functions(elf, &functions);
+	r = gt_elf_functions_read(elf, symbols_of, &functions);
 	if (r < 0)
 		return r;
-	r = gt_gil_code_read(elf, &functions, &search.code);
+	if (functions.count == 0) {
+		gt_array_clear(&functions);
+		gt_error("cannot find the GIL in %s: it has neither .eh_frame nor symbols, so "
+			 "nothing says where its functions start",
+			 gt_elf_path(elf));
+		return -ENODATA;
+	}
+	return gt_gil_code_read(elf, &functions, ret);
+}
+
+static int run_search(const struct gt_elf *elf, struct search *search)
+{
+	int r;
+
+	/* sizeof(pthread_cond_t) + sizeof(pthread_mutex_t) of glibc */
+	search->switch_distance = gt_elf_machine(elf) == EM_AARCH64 ? 0x60 : 0x58;
+	r = find_takes(search);
 	if (r < 0)
 		return r;
-	r = find_takes(&search);
+	r = find_signals(search);
 	if (r < 0)
 		return r;
-	r = find_signals(&search);
+	if (search->releases.count > MAX_RELEASES) {
+		gt_error("cannot find the GIL in %s: too many locks look like it",
+			 gt_elf_path(elf));
+		return -ENODATA;
+	}
+	r = find_callers(search);
 	if (r < 0)
 		return r;
-	r = find_callers(&search);
+	return follow_releases(search);
+}
+
+int gt_gil_sites_find(const struct gt_elf *elf, struct gt_gil_sites *ret)
+{
+	_cleanup_(gt_elf_closep) struct gt_elf *debug_file = NULL;
+	_cleanup_(search_clear) struct search search = {0};
+	const char *found_by = "sites";
+	int r;
+
+	if (gt_elf_is_stripped(elf)) {
+		r = gt_elf_open_debug_file(elf, &debug_file);
+		if (r < 0 && r != -ENOENT)
+			return r;
+	}
+	r = read_code(elf, debug_file ? debug_file : elf, &search.code);
 	if (r < 0)
 		return r;
-	r = follow_releases(&search);
+	r = run_search(elf, &search);
 	if (r < 0)
 		return r;
+	if (symbols_confirm(&search))
+		found_by = debug_file ? "debuglink" : "symbols";
 	for (uint32_t kind = 0; kind < GT_GIL_SITE_KINDS; kind++)
 		finish_sites(elf, &search.sites.offsets[kind]);
 	r = check_complete(elf, &search.sites);
 	if (r < 0)
 		return r;
 	*ret = search.sites;
-	ret->found_by = "symbols";
+	ret->found_by = found_by;
 	search.sites = (struct gt_gil_sites){0};
 	return 0;
 }

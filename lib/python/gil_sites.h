@@ -36,13 +36,17 @@ typedef GT_ARRAY(uint64_t) gt_gil_offsets;
 struct gt_gil_sites {
 	/* File offsets in rising order, without duplicates. Only retake may be empty. */
 	gt_gil_offsets offsets[GT_GIL_SITE_KINDS];
-	const char *found_by; /* "symbols" */
+	/*
+	 * "symbols" or "debuglink" when symbols in the file, or in its debug file, confirm what the
+	 * code has shown; "sites" when there is the code alone. Not to be freed.
+	 */
+	const char *found_by;
 };
 
 /*
  * Finds the sites in the file that holds the GIL: libpython, or the program where that is linked
- * in. -ENODATA when the file is stripped or has no take_gil (logged, with what to do); -EOPNOTSUPP
+ * in. -ENODATA when there is no code that looks like a GIL (logged, with what to do); -EOPNOTSUPP
  * for a machine whose code is not understood; -EBADMSG for a broken file. The caller clears RET.
  */
-int gt_gil_sites_find(struct gt_elf *elf, struct gt_gil_sites *ret);
+int gt_gil_sites_find(const struct gt_elf *elf, struct gt_gil_sites *ret);
 void gt_gil_sites_clear(struct gt_gil_sites *sites);
