@@ -15,34 +15,17 @@
 #include "base/time.h"
 #include "cmd/exit_status.h"
 #include "cmd/options.h"
+#include "cmd/traced_python.h"
 #include "cmd/verbs.h"
-#include "elf/elf_file.h"
 #include "probes/tracefs.h"
 #include "probes/trap_cost.h"
 #include "probes/uprobe.h"
-#include "python/gil_sites.h"
-#include "python/interpreter.h"
 #include "record/meta.h"
 #include "record/pass.h"
 #include "record/session.h"
 #include "record/target.h"
 
 #define DEFAULT_BUFFER_BYTES (UINT64_C(16) << 20)
-
-/* Failures before and at exec have exit statuses of their own. */
-static int exit_status_of(int err)
-{
-	switch (err) {
-	case -ENOENT:
-	case -ENOPKG:
-		return GT_EXIT_NOT_FOUND;
-	case -EACCES:
-	case -ENOEXEC:
-		return GT_EXIT_CANNOT_EXECUTE;
-	default:
-		return GT_EXIT_FAILURE;
-	}
-}
 
 /* Python would find it out too, but only when everything has been set up and recorded. */
 static int check_script(const char *script)
@@ -124,9 +107,9 @@ static int copy_text(char **ret, const char *text)
 }
 
 /* What is known of the recording before it begins. */
-static int describe(struct gt_meta *meta, const struct gt_interpreter *interpreter,
-		    const struct gt_elf *elf, char *const *arguments)
+static int describe(struct gt_meta *meta, struct gt_traced_python *python, char *const *arguments)
 {
+	const struct gt_interpreter *interpreter = &python->interpreter;
 	char hostname[HOST_NAME_MAX + 1] = "";
 	size_t count = 0;
 	int r;
@@ -146,10 +129,13 @@ static int describe(struct gt_meta *meta, const struct gt_interpreter *interpret
 	    copy_text(&meta->program, interpreter->program) < 0 ||
 	    copy_text(&meta->gil_file, gt_interpreter_gil_file(interpreter)) < 0 ||
 	    copy_text(&meta->version, interpreter->version) < 0 ||
-	    copy_text(&meta->build_id, gt_elf_build_id(elf)) < 0 ||
+	    copy_text(&meta->build_id, gt_elf_build_id(python->elf)) < 0 ||
 	    copy_text(&meta->probe, "uprobe") < 0 ||
-	    copy_text(&meta->found_by, meta->sites.found_by) < 0)
+	    copy_text(&meta->found_by, python->sites.found_by) < 0)
 		return -ENOMEM;
+	/* Given to META, which outlives them. */
+	meta->sites = python->sites;
+	python->sites = (struct gt_gil_sites){0};
 	meta->clock_ns = gt_clock_ns(CLOCK_MONOTONIC);
 	meta->realtime_ns = gt_clock_ns(CLOCK_REALTIME);
 	meta->exit_status = -1;
@@ -237,8 +223,7 @@ static int record_target(const char *directory, const struct gt_interpreter *int
 
 int gt_record_into(const struct gt_options *options, const char *directory, int *ret_status)
 {
-	_cleanup_(gt_interpreter_clear) struct gt_interpreter interpreter = {0};
-	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	_cleanup_(gt_traced_python_clear) struct gt_traced_python python = {0};
 	_cleanup_(gt_meta_clear) struct gt_meta meta = {0};
 	_cleanup_free_ char **arguments = NULL;
 	_cleanup_free_ char *meta_path = gt_format("%s/meta.json", directory);
@@ -248,32 +233,26 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 		gt_error_oom();
 		return GT_EXIT_FAILURE;
 	}
+	r = check_script(options->script);
+	if (r < 0)
+		return gt_exit_status_of(r);
+	r = gt_traced_python_find(options, &python);
+	if (r != 0)
+		return r;
 	if (mkdir(directory, 0777) < 0 && errno != EEXIST) {
 		gt_error_errno(-errno, "cannot make the directory %s", directory);
 		return GT_EXIT_FAILURE;
 	}
-	r = check_script(options->script);
-	if (r < 0)
-		return exit_status_of(r);
-	r = gt_interpreter_resolve(&(struct gt_interpreter_request){.python = options->python,
-								    .module = options->module},
-				   &interpreter);
-	if (r < 0)
-		return exit_status_of(r);
-
-	/* From here on an error that looks like "not found" is one of giltrace's own. */
-	arguments = target_arguments(options, interpreter.program);
+	arguments = target_arguments(options, python.interpreter.program);
 	if (!arguments) {
 		gt_error_oom();
 		return GT_EXIT_FAILURE;
 	}
-	if (gt_elf_open(gt_interpreter_gil_file(&interpreter), &elf) < 0 ||
-	    gt_gil_sites_find(elf, &meta.sites) < 0 ||
-	    describe(&meta, &interpreter, elf, arguments) < 0)
+	if (describe(&meta, &python, arguments) < 0)
 		return GT_EXIT_FAILURE;
 	meta.buffer_bytes = options->buffer_bytes ? options->buffer_bytes : default_buffer_bytes();
-	if (record_target(directory, &interpreter, gt_elf_machine(elf), arguments, &meta, &status) <
-	    0)
+	if (record_target(directory, &python.interpreter, gt_elf_machine(python.elf), arguments,
+			  &meta, &status) < 0)
 		return GT_EXIT_FAILURE;
 	*ret_status = shell_status(status);
 	meta.exit_status = *ret_status;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/trace_directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/temporary.h"
+
+void gt_trace_directory_removep(char **path)
+{
+	_cleanup_closedir_ DIR *directory = NULL;
+	const struct dirent *entry;
+
+	if (!*path)
+		return;
+	gt_temporary_forget(*path);
+	directory = opendir(*path);
+	while (directory && (entry = readdir(directory)))
+		(void)unlinkat(dirfd(directory), entry->d_name, 0);
+	(void)rmdir(*path);
+	free(*path);
+}
+
+/* With the files that will be in it, since a signal handler cannot look. */
+static void note_directory(const char *path)
+{
+	static const char *const names[] = {"gil.perf.data", "meta.json"};
+
+	gt_temporary_add(path);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_free_ char *file = gt_format("%s/%s", path, names[i]);
+
+		if (file)
+			gt_temporary_add(file);
+	}
+}
+
+int gt_trace_directory_make_temporary(char **ret_path)
+{
+	const char *parent = getenv("TMPDIR");
+	_cleanup_free_ char *path = NULL;
+
+	path = gt_format("%s/giltrace.XXXXXX", parent && parent[0] == '/' ? parent : "/tmp");
+	if (!path)
+		return gt_error_oom();
+	if (!mkdtemp(path))
+		return gt_error_errno(-errno,
+				      "cannot make a directory for the recorded data in %s\n"
+				      "  set TMPDIR, or give --keep-data",
+				      parent && parent[0] == '/' ? parent : "/tmp");
+	note_directory(path);
+	*ret_path = GT_STEAL(path);
+	return 0;
+}
