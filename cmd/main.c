@@ -18,6 +18,8 @@ int main(int argc, char *argv[])
 		return gt_record(&options);
 	case GT_VERB_REPORT:
 		return gt_report(&options);
+	case GT_VERB_PROBE:
+		return gt_probe(&options);
 	default:
 		return gt_run(&options);
 	}

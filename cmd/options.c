@@ -19,6 +19,8 @@
 
 enum {
 	OPTION_BUFFER_SIZE = 256,
+	OPTION_GROUP,
+	OPTION_JSON,
 	OPTION_KEEP_DATA,
 	OPTION_PYTHON,
 	OPTION_SUMMARY_JSON,
@@ -32,6 +34,8 @@ static const struct option long_options[] = {
 	{"keep-data", required_argument, NULL, OPTION_KEEP_DATA},
 	{"python", required_argument, NULL, OPTION_PYTHON},
 	{"buffer-size", required_argument, NULL, OPTION_BUFFER_SIZE},
+	{"group", required_argument, NULL, OPTION_GROUP},
+	{"json", no_argument, NULL, OPTION_JSON},
 	{"verbose", no_argument, NULL, 'v'},
 	{"quiet", no_argument, NULL, 'q'},
 	{"help", no_argument, NULL, OPTION_HELP},
@@ -43,9 +47,40 @@ static const struct {
 	const char *name;
 	enum gt_verb verb;
 } verbs[] = {
-	{"run", GT_VERB_RUN},
-	{"record", GT_VERB_RECORD},
-	{"report", GT_VERB_REPORT},
+	{"run", GT_VERB_RUN},	  {"record", GT_VERB_RECORD}, {"report", GT_VERB_REPORT},
+	{"probe", GT_VERB_PROBE}, {"doctor", GT_VERB_DOCTOR},
+};
+
+#define VERB(name) (1U << GT_VERB_##name)
+#define EVERY_VERB (VERB(RUN) | VERB(RECORD) | VERB(REPORT) | VERB(PROBE) | VERB(DOCTOR))
+
+/* Which verbs an option is for. */
+static const struct {
+	int option;
+	unsigned verbs;
+} option_verbs[] = {
+	{'o', VERB(RUN) | VERB(REPORT)},
+	{OPTION_SUMMARY_JSON, VERB(RUN) | VERB(REPORT)},
+	{OPTION_KEEP_DATA, VERB(RUN) | VERB(RECORD)},
+	{OPTION_BUFFER_SIZE, VERB(RUN) | VERB(RECORD)},
+	{'m', VERB(RUN) | VERB(RECORD)},
+	{'c', VERB(RUN) | VERB(RECORD)},
+	{OPTION_PYTHON, VERB(RUN) | VERB(RECORD) | VERB(PROBE) | VERB(DOCTOR)},
+	{OPTION_GROUP, VERB(PROBE)},
+	{OPTION_JSON, VERB(DOCTOR)},
+	{'v', EVERY_VERB},
+	{'q', EVERY_VERB},
+	{OPTION_HELP, EVERY_VERB},
+	{OPTION_VERSION, EVERY_VERB},
+};
+
+static const struct {
+	const char *name;
+	enum gt_probe_action action;
+} probe_actions[] = {
+	{"add", GT_PROBE_ADD},
+	{"list", GT_PROBE_LIST},
+	{"del", GT_PROBE_DELETE},
 };
 
 static const char help[] =
@@ -54,6 +89,8 @@ static const char help[] =
 	"       giltrace [OPTIONS] -c CODE [ARGS...]\n"
 	"       giltrace record [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGS...]\n"
 	"       giltrace report [OPTIONS] [DIR | perf.data]\n"
+	"       giltrace doctor [--python PATH] [--json]\n"
+	"       giltrace probe add | list | del [--python PATH] [--group NAME]\n"
 	"\n"
 	"Runs a Python program, and tells which of its threads hold the GIL, which wait for\n"
 	"it, and for whom: a summary on stderr, and a timeline in giltrace.html.\n"
@@ -64,6 +101,8 @@ static const char help[] =
 	"      --keep-data DIR   keep the recorded data in DIR, for `giltrace report DIR`\n"
 	"      --python PATH     the interpreter (default: what python3 on PATH really runs)\n"
 	"      --buffer-size SIZE    of each CPU's ring, such as 512K or 64M\n"
+	"      --group NAME      of the probes that `giltrace probe` manages (default: gil)\n"
+	"      --json            let doctor write JSON\n"
 	"  -v, --verbose         say more\n"
 	"  -q, --quiet           say nothing but errors\n"
 	"      --help, --version\n"
@@ -128,6 +167,12 @@ static int parse_option(int option, struct gt_options *options)
 	case OPTION_KEEP_DATA:
 		options->directory = optarg;
 		return 1;
+	case OPTION_GROUP:
+		options->group = optarg;
+		return 1;
+	case OPTION_JSON:
+		options->json = true;
+		return 1;
 	case OPTION_PYTHON:
 		options->python = optarg;
 		return 1;
@@ -148,14 +193,26 @@ static int parse_option(int option, struct gt_options *options)
 }
 
 /* The option that getopt_long() has just refused, as it was written. */
-static int refuse_option(int option, char *argv[], int index)
+static int refuse_option(int option, char *argv[])
 {
 	char short_option[3] = {'-', (char)optopt, '\0'};
-	bool is_short = optopt > 0 && optopt < 256 && strncmp(argv[index], "--", 2) != 0;
+	/* A long one that exists, and lacks its argument, has a number of its own. */
+	bool is_short = optopt > 0 && optopt < 256;
 
 	return usage_error(option == ':' ? "an argument is missing behind the option"
 					 : "there is no option",
-			   is_short ? short_option : argv[index]);
+			   is_short ? short_option : argv[optind - 1]);
+}
+
+static int refuse_for_verb(int option, int long_index)
+{
+	char name[64];
+
+	if (long_index >= 0)
+		snprintf(name, sizeof(name), "--%s", long_options[long_index].name);
+	else
+		snprintf(name, sizeof(name), "-%c", option);
+	return usage_error("this verb has no option", name);
 }
 
 static int parse_report_operands(int argc, char *argv[], struct gt_options *options)
@@ -165,6 +222,26 @@ static int parse_report_operands(int argc, char *argv[], struct gt_options *opti
 	if (optind < argc)
 		options->directory = argv[optind];
 	return 1;
+}
+
+static int parse_probe_operands(int argc, char *argv[], struct gt_options *options)
+{
+	const char *name = optind < argc ? argv[optind] : "";
+
+	if (optind < argc - 1)
+		return usage_error("probe does one thing, and not also", argv[optind + 1]);
+	for (size_t i = 0; i < ARRAY_SIZE(probe_actions); i++) {
+		if (strcmp(name, probe_actions[i].name) != 0)
+			continue;
+		options->probe_action = probe_actions[i].action;
+		return 1;
+	}
+	return usage_error("what should be done with the probes? Give add, list or del", NULL);
+}
+
+static int parse_doctor_operands(int argc, char *argv[])
+{
+	return optind < argc ? usage_error("doctor takes no", argv[optind]) : 1;
 }
 
 static int parse_target(int argc, char *argv[], struct gt_options *options)
@@ -183,7 +260,8 @@ static int set_defaults(struct gt_options *options)
 {
 	const char **output;
 
-	if (!options->directory && options->verb != GT_VERB_RUN)
+	if (!options->directory &&
+	    (options->verb == GT_VERB_RECORD || options->verb == GT_VERB_REPORT))
 		options->directory = DEFAULT_DIRECTORY;
 	if (options->outputs.count > 0 || options->verb != GT_VERB_RUN)
 		return 1;
@@ -192,6 +270,28 @@ static int set_defaults(struct gt_options *options)
 		return gt_error_oom();
 	*output = DEFAULT_OUTPUT;
 	return 1;
+}
+
+static int parse_operands(int argc, char *argv[], struct gt_options *options)
+{
+	switch (options->verb) {
+	case GT_VERB_REPORT:
+		return parse_report_operands(argc, argv, options);
+	case GT_VERB_PROBE:
+		return parse_probe_operands(argc, argv, options);
+	case GT_VERB_DOCTOR:
+		return parse_doctor_operands(argc, argv);
+	default:
+		return parse_target(argc, argv, options);
+	}
+}
+
+static bool is_for_verb(int option, enum gt_verb verb)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(option_verbs); i++)
+		if (option_verbs[i].option == option)
+			return option_verbs[i].verbs & 1U << verb;
+	return false;
 }
 
 static int parse(int argc, char *argv[], struct gt_options *options)
@@ -209,27 +309,27 @@ static int parse(int argc, char *argv[], struct gt_options *options)
 	}
 	/* What follows a script, a module or code is its own: stop there ('+', and the loop's end).
 	 */
-	letters = options->verb == GT_VERB_REPORT ? ":o:vq" : "+:o:m:c:vq";
+	letters = options->verb == GT_VERB_RUN || options->verb == GT_VERB_RECORD ? "+:o:m:c:vq"
+										  : ":o:vq";
 	opterr = 0;
 	optind = 1;
 	while (!options->module && !options->code) {
-		int index = optind;
-		int option = getopt_long(argc, argv, letters, long_options, NULL);
+		int long_index = -1;
+		int option = getopt_long(argc, argv, letters, long_options, &long_index);
 
 		if (option < 0)
 			break;
 		if (option == '?' || option == ':')
-			return refuse_option(option, argv, index);
+			return refuse_option(option, argv);
+		if (!is_for_verb(option, options->verb))
+			return refuse_for_verb(option, long_index);
 		r = parse_option(option, options);
 		if (r <= 0)
 			return r;
 	}
-	r = options->verb == GT_VERB_REPORT ? parse_report_operands(argc, argv, options)
-					    : parse_target(argc, argv, options);
+	r = parse_operands(argc, argv, options);
 	if (r <= 0)
 		return r;
-	if (options->verb == GT_VERB_RECORD && options->outputs.count > 0)
-		return usage_error("record writes no timeline: -o is for report", NULL);
 	return set_defaults(options);
 }
 

@@ -7,7 +7,9 @@
 
 #include "base/array.h"
 
-enum gt_verb { GT_VERB_RUN, GT_VERB_RECORD, GT_VERB_REPORT };
+enum gt_verb { GT_VERB_RUN, GT_VERB_RECORD, GT_VERB_REPORT, GT_VERB_PROBE, GT_VERB_DOCTOR };
+
+enum gt_probe_action { GT_PROBE_ADD, GT_PROBE_LIST, GT_PROBE_DELETE };
 
 struct gt_options {
 	enum gt_verb verb;
@@ -17,6 +19,9 @@ struct gt_options {
 	const char *python;
 	uint64_t buffer_bytes; /* of each CPU's ring; 0: not given */
 	bool quiet;
+	bool json;			   /* doctor */
+	enum gt_probe_action probe_action; /* probe */
+	const char *group;		   /* likewise; NULL: not given */
 	/* What to run: one of the first three, and its arguments (NULL-terminated). */
 	const char *script;
 	const char *module;

@@ -192,7 +192,7 @@ static int record_target(const char *directory, const struct gt_interpreter *int
 	r = gt_session_new(&session);
 	if (r < 0)
 		return r;
-	r = gt_uprobes_install(gt_interpreter_gil_file(interpreter), machine, &meta->sites,
+	r = gt_uprobes_install(NULL, gt_interpreter_gil_file(interpreter), machine, &meta->sites,
 			       &uprobes);
 	if (r < 0)
 		return r;

@@ -7,6 +7,8 @@ struct gt_options;
 int gt_run(const struct gt_options *options);
 int gt_record(const struct gt_options *options);
 int gt_report(const struct gt_options *options);
+int gt_probe(const struct gt_options *options);
+int gt_doctor(const struct gt_options *options);
 
 /*
  * The parts that run is made of.

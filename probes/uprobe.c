@@ -16,6 +16,7 @@
 #include "python/gil_sites.h"
 
 #define GROUP_PREFIX "giltrace_"
+#define MAX_GROUP_BYTES 64 /* MAX_EVENT_NAME_LEN of the kernel */
 
 struct gt_uprobes {
 	char *group;
@@ -75,8 +76,8 @@ static void remove_group(const char *group)
 	tracefs_dynevent_list_free(probes);
 }
 
-int gt_uprobes_install(const char *file, uint16_t machine, const struct gt_gil_sites *sites,
-		       struct gt_uprobes **ret)
+int gt_uprobes_install(const char *group, const char *file, uint16_t machine,
+		       const struct gt_gil_sites *sites, struct gt_uprobes **ret)
 {
 	_cleanup_(gt_uprobes_removep) struct gt_uprobes *uprobes = NULL;
 	_cleanup_close_ int fd = -1;
@@ -103,7 +104,7 @@ int gt_uprobes_install(const char *file, uint16_t machine, const struct gt_gil_s
 	uprobes = calloc(1, sizeof(*uprobes));
 	if (!uprobes)
 		return gt_error_oom();
-	uprobes->group = gt_format(GROUP_PREFIX "%d", (int)getpid());
+	uprobes->group = group ? strdup(group) : gt_format(GROUP_PREFIX "%d", (int)getpid());
 	if (!uprobes->group)
 		return gt_error_oom();
 	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_RETAKE; kind++) {
@@ -132,6 +133,103 @@ void gt_uprobes_remove(struct gt_uprobes *uprobes)
 		remove_group(uprobes->group);
 	free(uprobes->group);
 	free(uprobes);
+}
+
+void gt_uprobes_keep(struct gt_uprobes *uprobes)
+{
+	free(uprobes->group);
+	free(uprobes);
+}
+
+static bool is_gil_event(const char *event)
+{
+	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_RETAKE; kind++)
+		if (strcmp(event, gt_gil_site_name(kind)) == 0)
+			return true;
+	return false;
+}
+
+static bool has_probes(const char *group)
+{
+	struct tracefs_dynevent **probes = tracefs_dynevent_get_all(TRACEFS_DYNEVENT_ALL, group);
+	bool any = probes && probes[0];
+
+	tracefs_dynevent_list_free(probes);
+	return any;
+}
+
+bool gt_uprobes_check_group(const char *group)
+{
+	/* As the kernel has it (is_good_system_name): a C identifier, and dashes. */
+	size_t good =
+		strspn(group, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-");
+
+	if (group[0] == '\0' || group[good] != '\0' || (group[0] >= '0' && group[0] <= '9') ||
+	    group[0] == '-' || strlen(group) >= MAX_GROUP_BYTES) {
+		gt_error("'%s' is no name for a group of probes\n"
+			 "  take letters, digits and underscores, and no digit first",
+			 group);
+		return false;
+	}
+	if (gt_string_starts_with(group, GROUP_PREFIX)) {
+		gt_error(
+			"'%s' is no name for a group of probes that stay: giltrace removes what is "
+			"called " GROUP_PREFIX "…\n"
+			"  give another with --group",
+			group);
+		return false;
+	}
+	if (has_probes(group)) {
+		gt_error("there is a group of probes named '%s' already\n"
+			 "  give another with --group, or remove it: giltrace probe del --group %s",
+			 group, group);
+		return false;
+	}
+	return true;
+}
+
+void gt_uprobes_list(const char *only_group,
+		     void (*function)(const char *group, const char *event, const char *address))
+{
+	struct tracefs_dynevent **probes =
+		tracefs_dynevent_get_all(TRACEFS_DYNEVENT_UPROBE, only_group);
+
+	for (size_t i = 0; probes && probes[i]; i++) {
+		_cleanup_free_ char *group = NULL, *event = NULL, *address = NULL;
+
+		if (tracefs_dynevent_info(probes[i], &group, &event, NULL, &address, NULL) !=
+		    TRACEFS_DYNEVENT_UNKNOWN)
+			if (group && event && address && is_gil_event(event))
+				function(group, event, address);
+	}
+	tracefs_dynevent_list_free(probes);
+}
+
+int gt_uprobes_remove_group(const char *group)
+{
+	bool found = false;
+
+	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_RETAKE; kind++) {
+		struct tracefs_dynevent *probe = tracefs_dynevent_get(
+			TRACEFS_DYNEVENT_UPROBE, group, gt_gil_site_name(kind));
+		int r;
+
+		if (!probe)
+			continue;
+		found = true;
+		errno = 0;
+		r = tracefs_dynevent_destroy(probe, false) < 0 ? -errno : 0;
+		tracefs_dynevent_free(probe);
+		if (r < 0)
+			return gt_error_errno(r, "cannot remove the probe %s:%s", group,
+					      gt_gil_site_name(kind));
+	}
+	if (found)
+		return 0;
+	gt_error("there are no probes of the GIL in a group named '%s'\n"
+		 "  see giltrace probe list",
+		 group);
+	return -ENOENT;
 }
 
 /* Whether GROUP is one of ours whose process is gone, or whose number another program has now. */
