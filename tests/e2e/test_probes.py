@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -96,6 +97,8 @@ def test_probes_of_a_running_giltrace_stay(giltrace, python):
 
 def test_killed_giltrace_is_cleaned_up_after(giltrace, python):
     process = start_waiting(giltrace, python, "-q")
+    os.kill(process.pid, signal.SIGSTOP)
+    kill_children(process)  # who would run on
     process.kill()
     process.wait()
     result = giltrace.run("-q", "--python", python.path, "-c", "pass")
@@ -103,11 +106,15 @@ def test_killed_giltrace_is_cleaned_up_after(giltrace, python):
     assert probes.definitions(f"giltrace_{process.pid}") == []
 
 
-def test_killed_target_leaves_a_report(giltrace, python):
-    process = start_waiting(giltrace, python, *giltrace.outputs())
-    children = open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()
+def kill_children(process):
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     for child in children:
         os.kill(int(child), signal.SIGKILL)
+
+
+def test_killed_target_leaves_a_report(giltrace, python):
+    process = start_waiting(giltrace, python, *giltrace.outputs())
+    kill_children(process)
     result = giltrace.finish(process)
     assert result.status == 128 + signal.SIGKILL
     giltrace.collect(result).timeline.check()
