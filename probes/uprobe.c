@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tracefs/tracefs.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/log.h"
@@ -232,10 +232,27 @@ int gt_uprobes_remove_group(const char *group)
 	return -ENOENT;
 }
 
+/* Whether PID is a giltrace that can still remove its own probes. A zombie has no program any more.
+ */
+static bool is_living_giltrace(pid_t pid)
+{
+	_cleanup_free_ char *comm_path = gt_format("/proc/%d/comm", (int)pid);
+	_cleanup_free_ char *program_path = gt_format("/proc/%d/exe", (int)pid);
+	_cleanup_free_ char *comm = NULL;
+	char program[PATH_MAX];
+
+	if (!comm_path || !program_path)
+		return true;
+	if (gt_read_file(comm_path, 64, &comm, NULL) == -ENOENT)
+		return false;
+	if (comm && !gt_string_starts_with(comm, "giltrace"))
+		return false;
+	return readlink(program_path, program, sizeof(program)) >= 0 || errno != ENOENT;
+}
+
 /* Whether GROUP is one of ours whose process is gone, or whose number another program has now. */
 static bool is_leftover(const char *group)
 {
-	_cleanup_free_ char *path = NULL, *comm = NULL;
 	char *end;
 	long pid;
 
@@ -245,12 +262,7 @@ static bool is_leftover(const char *group)
 	pid = strtol(group + strlen(GROUP_PREFIX), &end, 10);
 	if (errno || *end || end == group + strlen(GROUP_PREFIX) || pid <= 0 || pid > INT_MAX)
 		return false;
-	if (kill((pid_t)pid, 0) < 0)
-		return errno == ESRCH;
-	path = gt_format("/proc/%ld/comm", pid);
-	if (!path || gt_read_file(path, 64, &comm, NULL) < 0)
-		return false;
-	return pid == getpid() || !gt_string_starts_with(comm, "giltrace");
+	return pid == getpid() || !is_living_giltrace((pid_t)pid);
 }
 
 void gt_uprobes_remove_leftovers(void)
