@@ -279,6 +279,7 @@ int gt_gil_end_phase(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 		     enum gt_thread_phase next)
 {
 	struct gt_thread_state *state = &trace->machine->threads.items[thread];
+	uint32_t gil;
 	int r = 0;
 
 	switch (state->phase) {
@@ -296,7 +297,10 @@ int gt_gil_end_phase(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 		r = write_interval(trace, thread, GT_INTERVAL_NO, GT_NONE, time_ns);
 		break;
 	case GT_PHASE_WAIT:
-		r = write_interval(trace, thread, GT_INTERVAL_WAIT, likely_gil(trace, thread),
+		/* Where nobody ever gets a GIL, it is off, and take_gil has returned at once. */
+		gil = likely_gil(trace, thread);
+		r = write_interval(trace, thread,
+				   gil == GT_NONE ? GT_INTERVAL_NO : GT_INTERVAL_WAIT, gil,
 				   time_ns);
 		break;
 	case GT_PHASE_HAS:

@@ -265,6 +265,21 @@ static void test_take_after_take_starts_anew(void **state)
 	check_thread(trace, &stats, 100, 500, 10, 490, 0);
 }
 
+/* Free-threaded, the GIL is off: take_gil returns without it, for good. */
+static void test_takes_without_a_gil_are_no_wait(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)state;
+	start(trace, 1000);
+	gil(trace, 1100, 100, GT_EVENT_TAKE);
+	gil(trace, 1500, 100, GT_EVENT_TAKE);
+	exit_task(trace, 2000, PID, 100);
+	finish(trace, &stats);
+	check_thread(trace, &stats, 100, 1000, 0, 0, 0);
+}
+
 static void test_exit_ends_a_wait(void **state)
 {
 	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
@@ -566,6 +581,7 @@ int main(void)
 		cmocka_unit_test(test_hand_over),
 		cmocka_unit_test(test_requested_drop_is_a_wait),
 		cmocka_unit_test(test_take_after_take_starts_anew),
+		cmocka_unit_test(test_takes_without_a_gil_are_no_wait),
 		cmocka_unit_test(test_exit_ends_a_wait),
 		cmocka_unit_test(test_second_holder_proves_a_release),
 		cmocka_unit_test(test_release_proves_a_hold),
