@@ -110,6 +110,9 @@ bool gt_disassemble_effects(struct gt_disassembler *disassembler, uint64_t addre
 	if (effects.value.kind == GT_VALUE_RELATIVE &&
 	    (effects.written & UINT32_C(1) << effects.value.base))
 		effects.value.kind = GT_VALUE_UNKNOWN;
+	/* A copy is not on all ways what its source will turn out to be. */
+	if (effects.value.kind == GT_VALUE_ANY)
+		effects.value.kind = GT_VALUE_UNKNOWN;
 	*ret_effects = effects;
 	return true;
 }
@@ -130,14 +133,40 @@ void gt_registers_apply(struct gt_registers *registers, const struct gt_effects 
 		registers->values[effects->known] = effects->value;
 }
 
+static struct gt_value merged_value(const struct gt_registers *one,
+				    const struct gt_registers *other, uint32_t number)
+{
+	const struct gt_value *value = &one->values[number];
+
+	/* The register that it is relative to must not have been set on the other way. */
+	if (other->values[number].kind == GT_VALUE_ANY &&
+	    (value->kind != GT_VALUE_RELATIVE || other->values[value->base].kind == GT_VALUE_ANY))
+		return *value;
+	if (gt_values_equal(value, &other->values[number]))
+		return *value;
+	return (struct gt_value){0};
+}
+
+void gt_registers_merge(struct gt_registers *registers, const struct gt_registers *others)
+{
+	struct gt_registers merged;
+
+	for (uint32_t i = 0; i < GT_REGISTERS; i++)
+		merged.values[i] = registers->values[i].kind == GT_VALUE_ANY
+					   ? merged_value(others, registers, i)
+					   : merged_value(registers, others, i);
+	*registers = merged;
+}
+
 /*
  * Of relative ones it is assumed that the register keeps the address of the GIL, or of what it is
  * in, throughout the function.
  */
 bool gt_values_equal(const struct gt_value *left, const struct gt_value *right)
 {
-	return left->kind != GT_VALUE_UNKNOWN && left->kind == right->kind &&
-	       left->value == right->value && left->base == right->base;
+	return left->kind != GT_VALUE_UNKNOWN && left->kind != GT_VALUE_ANY &&
+	       left->kind == right->kind && left->value == right->value &&
+	       left->base == right->base;
 }
 
 uint32_t gt_first_argument_register(uint16_t machine)

@@ -41,6 +41,7 @@ enum gt_value_kind {
 	GT_VALUE_CONSTANT, /* value */
 	GT_VALUE_LOADED,   /* the word at the address value, as it is when the program runs */
 	GT_VALUE_RELATIVE, /* value, added to the register base as it still is */
+	GT_VALUE_ANY,	   /* no way there has been seen yet: to be taken as unknown */
 };
 
 struct gt_value {
@@ -81,6 +82,9 @@ bool gt_disassemble_effects(struct gt_disassembler *disassembler, uint64_t addre
 			    struct gt_effects *ret_effects);
 
 void gt_registers_apply(struct gt_registers *registers, const struct gt_effects *effects);
+
+/* What is known whichever of two ways was taken. */
+void gt_registers_merge(struct gt_registers *registers, const struct gt_registers *others);
 
 /* True when both surely are the same. */
 bool gt_values_equal(const struct gt_value *left, const struct gt_value *right);

@@ -23,23 +23,14 @@ void gt_sweep_clear(struct gt_sweep *sweep)
 	gt_array_clear(&sweep->states);
 }
 
-/* What is known whichever of two ways was taken. */
-static void merge(struct gt_registers *registers, const struct gt_registers *others)
-{
-	for (uint32_t i = 0; i < GT_REGISTERS; i++)
-		if (!gt_values_equal(&registers->values[i], &others->values[i]))
-			registers->values[i] = (struct gt_value){0};
-}
-
 static void arrive(struct gt_sweep *sweep)
 {
 	uint32_t join = gt_hash_get(&sweep->joins, sweep->next);
 
-	if (!sweep->is_reachable)
-		sweep->registers =
-			join == GT_HASH_NONE ? (struct gt_registers){0} : sweep->states.items[join];
-	else if (join != GT_HASH_NONE)
-		merge(&sweep->registers, &sweep->states.items[join]);
+	for (uint32_t i = 0; !sweep->is_reachable && i < GT_REGISTERS; i++)
+		sweep->registers.values[i] = (struct gt_value){.kind = GT_VALUE_ANY};
+	if (join != GT_HASH_NONE)
+		gt_registers_merge(&sweep->registers, &sweep->states.items[join]);
 }
 
 /* Out of memory, less is known. */
@@ -52,7 +43,7 @@ static void remember_jump(struct gt_sweep *sweep, const struct gt_instruction *i
 		return;
 	join = gt_hash_get(&sweep->joins, instruction->target);
 	if (join != GT_HASH_NONE) {
-		merge(&sweep->states.items[join], &sweep->registers);
+		gt_registers_merge(&sweep->states.items[join], &sweep->registers);
 		return;
 	}
 	if (sweep->states.count >= MAX_STATES)

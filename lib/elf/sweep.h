@@ -2,8 +2,8 @@
 /*
  * Reads a function from its start to its end, and follows what the registers hold on the way. What
  * is known at a jump is known at its target too, as long as that is further on: compilers put code
- * that rarely runs there, and load addresses before loops. What a loop changes that is jumped back
- * into is not seen: what holds at its start is taken to hold in all of it.
+ * that rarely runs there, and load addresses before loops. What is jumped to from further on only,
+ * the body of a loop, changes nothing but what it sets itself.
  */
 #pragma once
 

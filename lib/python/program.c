@@ -18,8 +18,6 @@
 /* An environment alone may be 2 MiB and more. */
 #define MAX_OUTPUT_BYTES ((size_t)32 << 20)
 
-extern char **environ;
-
 static int check_executable(const char *path)
 {
 	struct stat status;

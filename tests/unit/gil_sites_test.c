@@ -10,16 +10,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/io.h"
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/strings.h"
+#include "base/json.h"
 #include "base/time.h"
 #include "elf/elf_file.h"
 #include "python/gil_sites.h"
+#include "python/runtime_offsets.h"
 
 /* What is checked is read here by hand, so that the finder does not vouch for itself. */
 
@@ -63,13 +67,24 @@ static bool is_import(const struct gt_elf *elf, uint64_t target, const char *nam
 	return found;
 }
 
+/* call *%rax and the like, whose target is not in the instruction. */
+static bool is_call_through_register(const struct gt_elf *elf, uint64_t address)
+{
+	const unsigned char *bytes = gt_elf_bytes(elf, address, 3);
+
+	assert_non_null(bytes);
+	if (bytes[0] == 0x41)
+		bytes++;
+	return bytes[0] == 0xff && (bytes[1] & 0xf8) == 0xd0;
+}
+
 static void check_calls(const struct gt_elf *elf, const gt_gil_offsets *offsets, const char *name)
 {
 	gt_array_for_each (offsets, offset) {
-		uint64_t next;
+		uint64_t next, address = address_of(elf, *offset);
 
-		assert_true(
-			is_import(elf, call_target(elf, address_of(elf, *offset), &next), name));
+		if (!is_call_through_register(elf, address))
+			assert_true(is_import(elf, call_target(elf, address, &next), name));
 	}
 }
 
@@ -140,6 +155,91 @@ static void check_sites(const struct gt_elf *elf, const struct gt_gil_sites *sit
 	}
 }
 
+static void find_sites(const struct gt_elf *elf, struct gt_gil_sites *ret)
+{
+	*ret = (struct gt_gil_sites){0};
+	assert_int_equal(gt_gil_sites_find(elf, ret), 0);
+}
+
+static void check_same_sites(const struct gt_gil_sites *left, const struct gt_gil_sites *right)
+{
+	for (uint32_t kind = 0; kind < GT_GIL_SITE_KINDS; kind++) {
+		const gt_gil_offsets *a = &left->offsets[kind], *b = &right->offsets[kind];
+
+		assert_int_equal(a->count, b->count);
+		for (uint32_t i = 0; i < a->count; i++)
+			assert_int_equal(a->items[i], b->items[i]);
+	}
+}
+
+/* Runs a program, its stdout to FD. False when there is none or it fails. */
+static bool run(const char *const arguments[], int fd)
+{
+	posix_spawn_file_actions_t files;
+	int status, r;
+	pid_t pid;
+
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, fd, STDOUT_FILENO);
+	r = posix_spawnp(&pid, arguments[0], &files, NULL, (char *const *)arguments, environ);
+	posix_spawn_file_actions_destroy(&files);
+	if (r != 0) {
+		print_message("cannot run %s: %s\n", arguments[0], strerror(r));
+		return false;
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Without symbols the same is found, by the code alone. Skips where there is no strip. */
+static void check_stripped_copy(const char *path)
+{
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL, *stripped = NULL;
+	_cleanup_(gt_gil_sites_clear) struct gt_gil_sites sites = {0}, stripped_sites = {0};
+	char copy[] = "/tmp/giltrace-test-XXXXXX";
+	_cleanup_close_ int fd = mkstemp(copy);
+	bool done;
+
+	assert_true(fd >= 0);
+	done = run((const char *const[]){"strip", "-o", copy, path, NULL}, STDERR_FILENO);
+	if (done)
+		assert_int_equal(gt_elf_open(copy, &stripped), 0);
+	unlink(copy);
+	if (!done)
+		skip();
+	assert_int_equal(gt_elf_open(path, &elf), 0);
+	assert_false(gt_elf_is_stripped(elf));
+	assert_true(gt_elf_is_stripped(stripped));
+	find_sites(elf, &sites);
+	find_sites(stripped, &stripped_sites);
+	assert_string_equal(sites.found_by, "symbols");
+	assert_string_equal(stripped_sites.found_by, "sites");
+	check_same_sites(&sites, &stripped_sites);
+}
+
+/* Without .eh_frame the symbols give the ranges, and the same is found. */
+static void check_without_frames(const char *path)
+{
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL, *changed = NULL;
+	_cleanup_(gt_gil_sites_clear) struct gt_gil_sites sites = {0}, changed_sites = {0};
+	_cleanup_free_ char *image = NULL;
+	gt_elf_functions frames = {0};
+	size_t size;
+	char *name;
+
+	assert_int_equal(gt_elf_open(path, &elf), 0);
+	assert_int_equal(gt_read_file(path, (size_t)256 << 20, &image, &size), 0);
+	for (char *at = image; (name = memmem(at, size - (size_t)(at - image), ".eh_frame", 10));
+	     at = name + 1)
+		name[1] = 'x';
+	assert_int_equal(gt_elf_open_memory(image, size, "a changed copy", &changed), 0);
+	assert_int_equal(gt_elf_frames_read(changed, &frames), 0);
+	assert_int_equal(frames.count, 0);
+	find_sites(elf, &sites);
+	find_sites(changed, &changed_sites);
+	check_same_sites(&sites, &changed_sites);
+}
+
 static void check_interpreter(const char *path, unsigned int minor)
 {
 	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
@@ -187,6 +287,197 @@ static void test_every_interpreter_has_its_sites(void **state)
 	globfree(&libraries);
 }
 
+static void test_stripping_changes_nothing(void **state)
+{
+	glob_t libraries;
+
+	(void)state;
+	if (!find_libraries(&libraries))
+		skip();
+	for (size_t i = 0; i < libraries.gl_pathc; i++)
+		check_stripped_copy(libraries.gl_pathv[i]);
+	globfree(&libraries);
+}
+
+static void test_symbols_do_without_frames(void **state)
+{
+	glob_t libraries;
+
+	(void)state;
+	if (!find_libraries(&libraries))
+		skip();
+	for (size_t i = 0; i < libraries.gl_pathc; i++)
+		check_without_frames(libraries.gl_pathv[i]);
+	globfree(&libraries);
+}
+
+/* What can be said of sites that nobody else names. */
+static void check_stripped(const struct gt_elf *elf, unsigned int minor)
+{
+	_cleanup_(gt_gil_sites_clear) struct gt_gil_sites sites = {0};
+	const gt_gil_offsets *offsets = sites.offsets;
+	bool free_threaded = true;
+
+	find_sites(elf, &sites);
+	print_message("%s: %s, %u take, %u acquired, %u release, %u switched, %u retake\n",
+		      gt_elf_path(elf), sites.found_by, offsets[GT_GIL_SITE_TAKE].count,
+		      offsets[GT_GIL_SITE_ACQUIRED].count, offsets[GT_GIL_SITE_RELEASE].count,
+		      offsets[GT_GIL_SITE_SWITCHED].count, offsets[GT_GIL_SITE_RETAKE].count);
+	for (uint32_t kind = 0; kind < GT_GIL_SITE_KINDS; kind++)
+		check_order(&offsets[kind]);
+	assert_int_equal(offsets[GT_GIL_SITE_TAKE].count, 1);
+	assert_in_range(offsets[GT_GIL_SITE_ACQUIRED].count, 1, 3);
+	assert_in_range(offsets[GT_GIL_SITE_RELEASE].count, 1, 13);
+	assert_in_range(offsets[GT_GIL_SITE_SWITCHED].count, 1, 26);
+	assert_int_equal(offsets[GT_GIL_SITE_RETAKE].count, minor <= 12 ? 1 : 0);
+	check_calls(elf, &offsets[GT_GIL_SITE_ACQUIRED], "pthread_cond_signal");
+	check_calls(elf, &offsets[GT_GIL_SITE_RELEASE], "pthread_cond_signal");
+	check_calls(elf, &offsets[GT_GIL_SITE_SWITCHED], "pthread_mutex_unlock");
+	assert_int_equal(gt_python_is_free_threaded(elf, &free_threaded), 0);
+	assert_int_equal(free_threaded, strstr(gt_elf_path(elf), "3.13t") != NULL);
+}
+
+static uint32_t check_installed(const char *pattern)
+{
+	uint32_t checked = 0;
+	glob_t programs;
+
+	if (glob(pattern, 0, NULL, &programs) != 0)
+		return 0;
+	for (size_t i = 0; i < programs.gl_pathc; i++) {
+		_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+		const char *path = programs.gl_pathv[i];
+		unsigned int minor;
+		int length = 0;
+
+		/* python3.11, but not python3.11-config. */
+		if (sscanf(strrchr(path, '/'), "/python3.%u%n", &minor, &length) != 1 ||
+		    strrchr(path, '/')[length] != '\0' || !gt_elf_is_elf(path))
+			continue;
+		assert_int_equal(gt_elf_open(path, &elf), 0);
+		if (!gt_elf_exports(elf, "PyEval_RestoreThread"))
+			continue;
+		check_stripped(elf, minor);
+		checked++;
+	}
+	globfree(&programs);
+	return checked;
+}
+
+static char *path_below(const char *variable, const char *fallback, const char *rest)
+{
+	const char *folder = getenv(variable), *home = getenv("HOME");
+	char *path = folder && folder[0] ? gt_format("%s/%s", folder, rest)
+					 : gt_format("%s/%s/%s", home ? home : "", fallback, rest);
+
+	assert_non_null(path);
+	return path;
+}
+
+static void test_stripped_interpreters(void **state)
+{
+	_cleanup_free_ char *roots =
+		path_below("XDG_CACHE_HOME", ".cache", "giltrace/roots/*/usr/bin/python3.*");
+
+	(void)state;
+	if (check_installed("/usr/bin/python3.*") + check_installed(roots) == 0) {
+		print_message("no python3 in /usr/bin, and none in %s\n", roots);
+		skip();
+	}
+}
+
+/* Interpreters that are kept packed, as NAME.xz, in a folder of the test's user. */
+static void test_packed_interpreters(void **state)
+{
+	const char *folder = getenv("GILTRACE_SHARED_PYTHONS");
+	_cleanup_free_ char *pattern = gt_format("%s/python3.*.xz", folder ? folder : "");
+	glob_t packed;
+
+	(void)state;
+	assert_non_null(pattern);
+	if (glob(pattern, 0, NULL, &packed) != 0) {
+		print_message("no %s (GILTRACE_SHARED_PYTHONS names the folder)\n", pattern);
+		skip();
+	}
+	for (size_t i = 0; i < packed.gl_pathc; i++) {
+		_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+		_cleanup_close_ int fd = memfd_create("python", MFD_CLOEXEC);
+		const char *path = packed.gl_pathv[i];
+		_cleanup_free_ char *image = NULL;
+		unsigned int minor;
+		size_t size;
+
+		assert_true(fd >= 0);
+		if (!run((const char *const[]){"xz", "-dc", path, NULL}, fd))
+			skip();
+		assert_int_equal(sscanf(strrchr(path, '/'), "/python3.%u", &minor), 1);
+		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+		assert_int_equal(gt_read_fd(fd, (size_t)256 << 20, &image, &size), 0);
+		assert_int_equal(gt_elf_open_memory(image, size, path, &elf), 0);
+		check_stripped(elf, minor);
+	}
+	globfree(&packed);
+}
+
+static void check_expectation(const struct gt_elf *elf, const json_t *expectation)
+{
+	_cleanup_(gt_gil_sites_clear) struct gt_gil_sites sites = {0};
+
+	find_sites(elf, &sites);
+	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_KINDS; kind++) {
+		const json_t *addresses = json_object_get(expectation, gt_gil_site_name(kind));
+		const gt_gil_offsets *offsets = &sites.offsets[kind];
+
+		assert_int_equal(offsets->count, json_array_size(addresses));
+		for (uint32_t i = 0; i < offsets->count; i++)
+			assert_int_equal(address_of(elf, offsets->items[i]),
+					 strtoull(json_string_value(json_array_get(addresses, i)),
+						  NULL, 16));
+	}
+}
+
+/*
+ * The file says which builds its addresses are of; they were checked by reading what llvm-objdump
+ * and readelf print.
+ */
+static void test_aarch64(void **state)
+{
+	const char *data = getenv("GILTRACE_TEST_DATA");
+	_cleanup_free_ char *path = gt_format("%s/gil-sites-aarch64.json", data ? data : "");
+	json_t *expectations = json_load_file(path, 0, NULL), *expectation;
+	uint32_t checked = 0;
+	size_t i;
+
+	(void)state;
+	assert_true(json_is_array(expectations));
+	json_array_foreach(expectations, i, expectation)
+	{
+		_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+		_cleanup_free_ char *folder =
+			path_below("XDG_CACHE_HOME", ".cache", "giltrace/aarch64");
+		_cleanup_free_ char *file = gt_format(
+			"%s/%s", folder, json_string_value(json_object_get(expectation, "file")));
+
+		if (!gt_elf_is_elf(file)) {
+			print_message("%s is not there: scripts/get-aarch64-pythons fetches it\n",
+				      file);
+			continue;
+		}
+		assert_int_equal(gt_elf_open(file, &elf), 0);
+		if (strcmp(gt_elf_build_id(elf),
+			   json_string_value(json_object_get(expectation, "build_id"))) != 0) {
+			print_message("%s is not %s: no addresses are known\n", file,
+				      json_string_value(json_object_get(expectation, "package")));
+			continue;
+		}
+		check_expectation(elf, expectation);
+		checked++;
+	}
+	json_decref(expectations);
+	if (checked == 0)
+		skip();
+}
+
 /* The build makes gil_sites_fixture.c in several ways; NAME is one of them. */
 static char *fixture_path(const char *name)
 {
@@ -219,6 +510,8 @@ static void check_fixture(const char *name)
 	assert_int_equal(sites.offsets[GT_GIL_SITE_TAKE].count, 1);
 	check_functions(elf, &sites.offsets[GT_GIL_SITE_RETAKE], "fixture_evaluate", true);
 	check_functions(elf, &sites.offsets[GT_GIL_SITE_RELEASE], "fixture_wake", false);
+	check_stripped_copy(path);
+	check_without_frames(path);
 	/* In drop_gil, and in the function that it is inlined in. */
 	assert_in_range(sites.offsets[GT_GIL_SITE_RELEASE].count, 2, 4);
 	assert_in_range(sites.offsets[GT_GIL_SITE_SWITCHED].count, 2, 4);
@@ -242,7 +535,24 @@ static void test_calls_with_landing_pads(void **state)
 	check_fixture("endbr");
 }
 
-static void test_stripped_program_is_told(void **state)
+static void test_function_in_two_parts(void **state)
+{
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	_cleanup_free_ char *path = fixture_path("split");
+	gt_elf_functions functions = {0};
+	bool has_part = false;
+
+	(void)state;
+	assert_int_equal(gt_elf_open(path, &elf), 0);
+	assert_int_equal(gt_elf_symbols_read(elf, &functions), 0);
+	gt_array_for_each (&functions, function)
+		has_part = has_part || strcmp(function->name, "take_gil.cold") == 0;
+	gt_array_clear(&functions);
+	assert_true(has_part);
+	check_fixture("split");
+}
+
+static void test_program_without_a_gil_is_told(void **state)
 {
 	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
 	struct gt_gil_sites sites = {0};
@@ -363,10 +673,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_interpreter_has_its_sites),
+		cmocka_unit_test(test_stripping_changes_nothing),
+		cmocka_unit_test(test_symbols_do_without_frames),
+		cmocka_unit_test(test_stripped_interpreters),
+		cmocka_unit_test(test_packed_interpreters),
+		cmocka_unit_test(test_aarch64),
 		cmocka_unit_test(test_calls_through_the_plt),
 		cmocka_unit_test(test_calls_through_the_got),
 		cmocka_unit_test(test_calls_with_landing_pads),
-		cmocka_unit_test(test_stripped_program_is_told),
+		cmocka_unit_test(test_function_in_two_parts),
+		cmocka_unit_test(test_program_without_a_gil_is_told),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_damaged_files_are_refused),
 	};
