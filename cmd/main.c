@@ -20,6 +20,8 @@ int main(int argc, char *argv[])
 		return gt_report(&options);
 	case GT_VERB_PROBE:
 		return gt_probe(&options);
+	case GT_VERB_DOCTOR:
+		return gt_doctor(&options);
 	default:
 		return gt_run(&options);
 	}

@@ -12,6 +12,7 @@ struct gt_traced_python {
 	struct gt_interpreter interpreter;
 	struct gt_elf *elf; /* of the file that has the GIL */
 	struct gt_gil_sites sites;
+	bool is_free_threaded;
 };
 
 /*

@@ -3,9 +3,13 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 
 static enum gt_log_level max_level = GT_LOG_INFO;
+static FILE *capture; /* into captured, while there is one */
+static char *captured;
+static size_t captured_size;
 
 void gt_log_set_level(enum gt_log_level level)
 {
@@ -26,8 +30,9 @@ static void make_printable(char *message)
 }
 
 /* The reason belongs to the first line; what to do follows on lines of its own. */
-static void log_line(char *message, const char *reason)
+static void log_line(enum gt_log_level level, char *message, const char *reason)
 {
+	bool is_captured = capture && level < GT_LOG_DEBUG;
 	size_t first;
 
 	if (!message)
@@ -35,7 +40,8 @@ static void log_line(char *message, const char *reason)
 	make_printable(message);
 	first = strcspn(message, "\n");
 	/* One call a message, so that the target's own lines do not fall into it. */
-	fprintf(stderr, "giltrace: %.*s%s%s%s\n", (int)first, message, reason ? ": " : "",
+	fprintf(is_captured ? capture : stderr, "%s%.*s%s%s%s\n",
+		is_captured ? "" : "giltrace: ", (int)first, message, reason ? ": " : "",
 		reason ? reason : "", message + first);
 }
 
@@ -50,7 +56,7 @@ void gt_log(enum gt_log_level level, const char *format, ...)
 	if (vasprintf(&message, format, arguments) < 0)
 		message = NULL;
 	va_end(arguments);
-	log_line(message, NULL);
+	log_line(level, message, NULL);
 }
 
 int gt_log_errno(enum gt_log_level level, int err, const char *format, ...)
@@ -64,7 +70,7 @@ int gt_log_errno(enum gt_log_level level, int err, const char *format, ...)
 	if (vasprintf(&message, format, arguments) < 0)
 		message = NULL;
 	va_end(arguments);
-	log_line(message, strerror(-err));
+	log_line(level, message, strerror(-err));
 	return err;
 }
 
@@ -72,4 +78,23 @@ int gt_error_oom(void)
 {
 	gt_error("out of memory");
 	return -ENOMEM;
+}
+
+void gt_log_start_capture(void)
+{
+	captured = NULL;
+	capture = open_memstream(&captured, &captured_size);
+}
+
+char *gt_log_end_capture(void)
+{
+	if (!capture)
+		return NULL;
+	fclose(capture);
+	capture = NULL;
+	if (captured_size == 0) {
+		free(captured);
+		captured = NULL;
+	}
+	return GT_STEAL(captured);
 }

@@ -39,5 +39,14 @@ int gt_log_errno(enum gt_log_level level, int err, const char *format, ...) _pri
 #define gt_error_errno(err, ...) gt_log_errno(GT_LOG_ERROR, err, __VA_ARGS__)
 #define gt_debug_errno(err, ...) gt_log_errno(GT_LOG_DEBUG, err, __VA_ARGS__)
 
+/*
+ * From here on messages are kept instead of printed, all but those for -v, until
+ * gt_log_end_capture(). For a caller that reports them in a form of its own.
+ */
+void gt_log_start_capture(void);
+
+/* What was said meanwhile, without "giltrace: "; NULL for nothing. The caller frees it. */
+char *gt_log_end_capture(void);
+
 /* Out of memory: logs, and returns -ENOMEM. */
 int gt_error_oom(void);

@@ -13,7 +13,7 @@
 #define SCHEMA 1
 #define MAX_FILE_BYTES (UINT32_C(64) << 20)
 
-static json_t *sites_json(const struct gt_gil_sites *sites)
+json_t *gt_meta_sites_json(const struct gt_gil_sites *sites)
 {
 	json_t *object = json_object();
 
@@ -49,7 +49,7 @@ static json_t *meta_json(const struct gt_meta *meta)
 	gt_json_set(&object, "python", python_json(meta));
 	gt_json_set(&object, "probe", gt_json_text(meta->probe));
 	gt_json_set(&object, "found_by", gt_json_text(meta->found_by));
-	gt_json_set(&object, "sites", sites_json(&meta->sites));
+	gt_json_set(&object, "sites", gt_meta_sites_json(&meta->sites));
 	gt_json_set(&object, "clock", json_string("CLOCK_MONOTONIC"));
 	gt_json_set(&object, "clock_ns", gt_json_integer(meta->clock_ns));
 	gt_json_set(&object, "realtime_ns", gt_json_integer(meta->realtime_ns));
