@@ -57,6 +57,13 @@ def test_two_busy_threads_share_the_gil(giltrace, interpreter):
     assert 0.97 <= both_live(result) <= 1.0
 
 
+def test_two_busy_threads_of_a_stripped_python(giltrace, stripped_python):
+    result = giltrace.workload(stripped_python, "busy_threads", 2, 2)
+    check_busy_threads(result)
+    assert 0.97 <= both_live(result) <= 1.0
+    assert result.summary["found_by"] == "sites"
+
+
 def test_main_thread_in_join_has_no_gil(giltrace, interpreter):
     result = giltrace.workload(interpreter, "busy_threads", 1, 2)
     join = result.facts["join"]

@@ -87,10 +87,6 @@ class TestTarget:
         )
         check_message(refused(giltrace, NOT_POSSIBLE, "--python", "./pypy3"), "PyPy")
 
-    def test_stripped_python(self, giltrace, stripped_python):
-        result = refused(giltrace, NOT_POSSIBLE, "--python", stripped_python.path)
-        check_message(result, "stripped", stripped_python.gil_file)
-
 
 class TestCommandLine:
     @pytest.mark.parametrize(
