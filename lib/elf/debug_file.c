@@ -77,12 +77,13 @@ static int find_by_build_id(const struct gt_elf *elf, struct gt_elf **ret)
 static const char *read_link(const struct gt_elf *elf, uint32_t *ret_checksum)
 {
 	gt_array_for_each (&elf->sections, section) {
-		const char *name = (const char *)elf->image + section->header.sh_offset;
 		size_t size = section->header.sh_size, length;
+		const char *name;
 
 		if (strcmp(section->name, ".gnu_debuglink") != 0 ||
 		    section->header.sh_type == SHT_NOBITS)
 			continue;
+		name = (const char *)elf->image + section->header.sh_offset;
 		length = strnlen(name, size);
 		if (length == 0 || length > NAME_MAX || memchr(name, '/', length) ||
 		    GT_ALIGN_UP(length + 1, 4) + sizeof(*ret_checksum) > size)

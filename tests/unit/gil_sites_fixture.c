@@ -127,3 +127,43 @@ int fixture_wake(pthread_cond_t *cond)
 {
 	return pthread_cond_signal(cond);
 }
+
+/*
+ * A program with all libraries linked in has locks that are much like it: whoever waits for work
+ * signals nobody, and whoever brings some does not wait for another one to take the lock.
+ */
+#ifdef PROGRAM
+static struct {
+	int count;
+	pthread_cond_t cond;
+	pthread_mutex_t mutex;
+} queue;
+
+static __attribute__((noinline)) void queue_wait(const struct timespec *limit)
+{
+	CHECK(pthread_mutex_lock(&queue.mutex));
+	while (!queue.count)
+		CHECK(pthread_cond_timedwait(&queue.cond, &queue.mutex, limit));
+	queue.count--;
+	CHECK(pthread_mutex_unlock(&queue.mutex));
+}
+
+static __attribute__((noinline)) void queue_add(void)
+{
+	CHECK(pthread_mutex_lock(&queue.mutex));
+	queue.count++;
+	CHECK(pthread_cond_signal(&queue.cond));
+	CHECK(pthread_mutex_unlock(&queue.mutex));
+}
+
+int main(void)
+{
+	static struct gil gil;
+	struct timespec limit = {0};
+
+	queue_add();
+	queue_wait(&limit);
+	fixture_evaluate(&gil, NULL, &limit);
+	return fixture_reattach(&gil, NULL, &limit);
+}
+#endif

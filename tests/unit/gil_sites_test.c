@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -564,6 +565,164 @@ static void test_program_without_a_gil_is_told(void **state)
 	assert_null(sites.found_by);
 }
 
+/* The C library and a queue beside it change nothing. Stripped, nobody can tell who is who. */
+static void test_program_without_libraries(void **state)
+{
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	_cleanup_(gt_gil_sites_clear) struct gt_gil_sites sites = {0};
+	_cleanup_free_ char *path = fixture_path("static");
+
+	(void)state;
+	assert_int_equal(gt_elf_open(path, &elf), 0);
+	find_sites(elf, &sites);
+	check_sites(elf, &sites, 1);
+	assert_int_equal(sites.offsets[GT_GIL_SITE_TAKE].count, 1);
+	check_functions(elf, &sites.offsets[GT_GIL_SITE_RELEASE], "queue_", false);
+	assert_string_equal(sites.found_by, "symbols");
+}
+
+/* A folder with a stripped copy of the library LIBRARY, and its symbols in a file beside it. */
+static bool split_debug(const char *library, const char *folder)
+{
+	_cleanup_free_ char *stripped = gt_format("%s/library.so", folder);
+	_cleanup_free_ char *debug = gt_format("%s/library.debug", folder);
+	_cleanup_free_ char *link = gt_format("--add-gnu-debuglink=%s", debug);
+
+	assert_true(stripped && debug && link);
+	return run((const char *const[]){"objcopy", "--only-keep-debug", library, debug, NULL},
+		   STDERR_FILENO) &&
+	       run((const char *const[]){"objcopy", "--strip-all", link, library, stripped, NULL},
+		   STDERR_FILENO);
+}
+
+static void check_found_by(const char *path, const char *found_by)
+{
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	_cleanup_(gt_gil_sites_clear) struct gt_gil_sites sites = {0};
+
+	assert_int_equal(gt_elf_open(path, &elf), 0);
+	assert_true(gt_elf_is_stripped(elf));
+	find_sites(elf, &sites);
+	assert_string_equal(sites.found_by, found_by);
+}
+
+static void test_symbols_in_another_file(void **state)
+{
+	char folder[] = "/tmp/giltrace-test-XXXXXX";
+	_cleanup_free_ char *fixture = fixture_path("plt"), *stripped = NULL, *debug = NULL;
+	_cleanup_free_ char *cache = NULL, *cached = NULL;
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	struct stat status;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	stripped = gt_format("%s/library.so", folder);
+	debug = gt_format("%s/library.debug", folder);
+	if (!split_debug(fixture, folder)) {
+		rmdir(folder);
+		skip();
+	}
+	check_found_by(stripped, "debuglink");
+	/* Not when it has changed since. */
+	assert_int_equal(stat(debug, &status), 0);
+	assert_int_equal(truncate(debug, status.st_size + 1), 0);
+	check_found_by(stripped, "sites");
+	assert_int_equal(truncate(debug, status.st_size), 0);
+	check_found_by(stripped, "debuglink");
+	/* By the build-id, where debuginfod's client keeps it. */
+	assert_int_equal(gt_elf_open(stripped, &elf), 0);
+	cache = gt_format("%s/%s", folder, gt_elf_build_id(elf));
+	cached = gt_format("%s/debuginfo", cache);
+	assert_int_equal(mkdir(cache, 0700), 0);
+	assert_int_equal(rename(debug, cached), 0);
+	check_found_by(stripped, "sites");
+	assert_int_equal(setenv("DEBUGINFOD_CACHE_PATH", folder, 1), 0);
+	check_found_by(stripped, "debuglink");
+	assert_int_equal(unsetenv("DEBUGINFOD_CACHE_PATH"), 0);
+	assert_int_equal(unlink(cached) | rmdir(cache) | unlink(stripped) | rmdir(folder), 0);
+}
+
+/* What a search of CHANGED, a copy of a fixture, gives. */
+static int search_changed(const void *changed, size_t size)
+{
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	_cleanup_(gt_gil_sites_clear) struct gt_gil_sites sites = {0};
+
+	assert_int_equal(gt_elf_open_memory(changed, size, "a changed copy", &elf), 0);
+	return gt_gil_sites_find(elf, &sites);
+}
+
+static void test_files_without_code(void **state)
+{
+	_cleanup_free_ char *path = fixture_path("plt"), *image = NULL;
+	Elf64_Shdr *sections;
+	Elf64_Ehdr *header;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(gt_read_file(path, 1 << 20, &image, &size), 0);
+	header = (Elf64_Ehdr *)image;
+	sections = (Elf64_Shdr *)(image + header->e_shoff);
+	assert_int_equal(search_changed(image, size), 0);
+	header->e_machine = EM_RISCV;
+	assert_int_equal(search_changed(image, size), -EOPNOTSUPP);
+	/* Neither a mistake nor a crash: there is no code of this machine in it. */
+	header->e_machine = EM_AARCH64;
+	assert_int_equal(search_changed(image, size), -ENODATA);
+	header->e_machine = EM_X86_64;
+	for (uint32_t i = 0; i < header->e_shnum; i++)
+		sections[i].sh_flags &= ~(uint64_t)SHF_EXECINSTR;
+	assert_int_equal(search_changed(image, size), -ENODATA);
+	header->e_shnum = 0;
+	header->e_shoff = 0;
+	header->e_shstrndx = 0;
+	assert_int_equal(search_changed(image, size), -ENODATA);
+}
+
+static void test_free_threaded(void **state)
+{
+	static const struct {
+		const char *cookie;
+		uint64_t version, free_threaded;
+		int result;
+		bool expected;
+	} cases[] = {
+		{"xdebugpy", 0x030d05f0, 0, 0, false},
+		{"xdebugpy", 0x030d05f0, 1, 0, true},
+		{"xdebugpy", 0x030f00a1, 1, 0, true},
+		{"xdebugpy", 0x030d05f0, 2, -EBADMSG, 0},
+		{"xdebugpy", 0x030c0000, 1, -EBADMSG, false},
+		{"something", 0, 1, 0, false},
+	};
+	_cleanup_free_ char *path = fixture_path("plt"), *image = NULL;
+	uint64_t address, section_size;
+	size_t size;
+	char *name;
+
+	(void)state;
+	assert_int_equal(gt_read_file(path, 1 << 20, &image, &size), 0);
+	/* A section that is large enough takes the name. */
+	name = memmem(image, size, ".eh_frame_hdr", 14);
+	assert_non_null(name);
+	strcpy(name, ".PyRuntime");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+		bool free_threaded = !cases[i].expected;
+		unsigned char *bytes;
+
+		assert_int_equal(gt_elf_open_memory(image, size, "a changed copy", &elf), 0);
+		bytes = (unsigned char *)(uintptr_t)gt_elf_section_bytes(elf, ".PyRuntime",
+									 &address, &section_size);
+		assert_non_null(bytes);
+		memcpy(bytes, cases[i].cookie, 8);
+		memcpy(bytes + 8, &cases[i].version, 8);
+		memcpy(bytes + 16, &cases[i].free_threaded, 8);
+		assert_int_equal(gt_python_is_free_threaded(elf, &free_threaded), cases[i].result);
+		if (cases[i].result == 0)
+			assert_int_equal(free_threaded, cases[i].expected);
+	}
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -683,6 +842,10 @@ int main(void)
 		cmocka_unit_test(test_calls_with_landing_pads),
 		cmocka_unit_test(test_function_in_two_parts),
 		cmocka_unit_test(test_program_without_a_gil_is_told),
+		cmocka_unit_test(test_program_without_libraries),
+		cmocka_unit_test(test_symbols_in_another_file),
+		cmocka_unit_test(test_files_without_code),
+		cmocka_unit_test(test_free_threaded),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_damaged_files_are_refused),
 	};
