@@ -17,7 +17,7 @@ struct gil {
 	pthread_mutex_t switch_mutex;
 };
 
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT __attribute__((visibility("default"), noinline))
 #define CHECK(call)                                                                                \
 	do {                                                                                       \
 		if (call)                                                                          \
