@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/macros.h"
+#include "base/signals.h"
 
 /* A trace directory, its files, and an output. */
 #define MAX_PATHS 8
@@ -46,11 +46,11 @@ static void remove_all_and_die(int signal_number)
 
 void gt_temporary_remove_on_signals(void)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction action = {.sa_handler = remove_all_and_die, .sa_flags = (int)SA_RESETHAND};
 	struct sigaction old;
+	int signal_number;
 
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-			(void)sigaction(signals[i], &action, NULL);
+	for (size_t i = 0; (signal_number = gt_ending_signal(i)) != 0; i++)
+		if (sigaction(signal_number, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+			(void)sigaction(signal_number, &action, NULL);
 }

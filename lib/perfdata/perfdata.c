@@ -59,6 +59,8 @@ int gt_perfdata_open(const char *path, struct gt_perfdata **ret)
 
 void gt_perfdata_close(struct gt_perfdata *perfdata)
 {
+	if (!perfdata)
+		return;
 	if (perfdata->decompressor)
 		gt_decompressor_free(perfdata->decompressor);
 	if (perfdata->formats)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/signals.h"
 #include "record/pass.h"
 #include "record/target.h"
 
@@ -17,11 +18,9 @@
  */
 #define DRAIN_INTERVAL_MS 50
 
-/* What may end or steer a program, and what tells that the target has ended. */
-static const int watched_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
-
 struct gt_session {
 	int signal_fd;
+	int ended_by; /* a signal that came before there was a target to pass it on to; 0: none */
 	sigset_t old_mask;
 	struct sigaction old_sigpipe, old_sigchld;
 };
@@ -36,8 +35,9 @@ int gt_session_new(struct gt_session **ret)
 		return gt_error_oom();
 	session->signal_fd = -1;
 	sigemptyset(&watched);
-	for (size_t i = 0; i < ARRAY_SIZE(watched_signals); i++)
-		sigaddset(&watched, watched_signals[i]);
+	sigaddset(&watched, SIGCHLD);
+	for (size_t i = 0; gt_ending_signal(i) != 0; i++)
+		sigaddset(&watched, gt_ending_signal(i));
 	sigprocmask(SIG_BLOCK, &watched, &session->old_mask);
 	/* A reader of our stderr that goes away must not take the probes' removal with it. */
 	sigaction(SIGPIPE, &ignore, &session->old_sigpipe);
@@ -56,9 +56,11 @@ void gt_session_free(struct gt_session *session)
 		return;
 	if (session->signal_fd >= 0)
 		close(session->signal_fd);
-	sigaction(SIGPIPE, &session->old_sigpipe, NULL);
+	/* SIGPIPE stays ignored: the report, too, is to be finished when nobody reads its messages. */
 	sigaction(SIGCHLD, &session->old_sigchld, NULL);
 	sigprocmask(SIG_SETMASK, &session->old_mask, NULL);
+	if (session->ended_by)
+		(void)raise(session->ended_by);
 	free(session);
 }
 
@@ -67,6 +69,25 @@ void gt_session_init_target(const struct gt_session *session, struct gt_target_s
 	spec->signal_mask = session->old_mask;
 	spec->sigpipe = session->old_sigpipe;
 	spec->sigchld = session->old_sigchld;
+}
+
+/*
+ * A signal that comes while everything is being set up ends giltrace, as soon as that is undone; one that
+ * is ignored is queued all the same while it is blocked.
+ */
+static bool was_ended(struct gt_session *session)
+{
+	struct signalfd_siginfo info;
+	struct sigaction action;
+
+	while (read(session->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD ||
+		    sigaction((int)info.ssi_signo, NULL, &action) < 0 ||
+		    action.sa_handler == SIG_IGN)
+			continue;
+		session->ended_by = (int)info.ssi_signo;
+	}
+	return session->ended_by != 0;
 }
 
 /* Passes on the signals that were sent to us alone. */
@@ -109,6 +130,8 @@ int gt_session_run(struct gt_session *session, struct gt_target *target, struct 
 	bool is_behind = false;
 	int r;
 
+	if (was_ended(session))
+		return -EINTR;
 	r = gt_target_start(target);
 	if (r < 0)
 		return r;

@@ -18,7 +18,8 @@ struct gt_session;
 /*
  * From here on giltrace is not ended by a signal: it must remove its probes and write its report. A
  * signal from the terminal reaches the target by itself; one that was sent to giltrace alone (kill)
- * is passed on to it. Undone by gt_session_free().
+ * is passed on to it. Undone by gt_session_free(), which also lets a
+ * signal end giltrace that came before the target was started.
  */
 int gt_session_new(struct gt_session **ret);
 void gt_session_free(struct gt_session *session);
@@ -29,7 +30,8 @@ void gt_session_init_target(const struct gt_session *session, struct gt_target_s
 
 /*
  * Starts the target, and drains the passes until it has ended. RET_STATUS is that of waitpid(). A
- * negative errno (logged) when it could not be started; a pass that cannot be written is given up
+ * negative errno (logged) when it could not be started, -EINTR (not logged) when a signal came
+ * before; a pass that cannot be written is given up
  * (logged), and the target goes on.
  */
 int gt_session_run(struct gt_session *session, struct gt_target *target, struct gt_pass **passes,

@@ -11,6 +11,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/signals.h"
 
 struct gt_target {
 	pid_t pid;
@@ -37,6 +38,14 @@ static _Noreturn void run_child(const struct gt_target_spec *spec, int hold_fd, 
 
 	if (read_retrying(hold_fd, &byte, 1) != 1)
 		_exit(125);
+	/* Giltrace's own handlers are not the child's: they would remove what the parent records. */
+	for (size_t i = 0; gt_ending_signal(i) != 0; i++) {
+		struct sigaction action;
+
+		if (sigaction(gt_ending_signal(i), NULL, &action) == 0 &&
+		    action.sa_handler != SIG_IGN)
+			(void)signal(gt_ending_signal(i), SIG_DFL);
+	}
 	sigaction(SIGPIPE, &spec->sigpipe, NULL);
 	sigaction(SIGCHLD, &spec->sigchld, NULL);
 	sigprocmask(SIG_SETMASK, &spec->signal_mask, NULL);

@@ -70,44 +70,89 @@ static int sink_new(struct gt_sink **ret)
 static int error_open(int err, const char *path)
 {
 	if (err == -EISDIR)
-		gt_error("cannot write %s: it is a directory\n  give -o the name of a file", path);
+		gt_error("cannot write %s: it is a directory\n  give the name of a file", path);
+	else if (err == -ENXIO)
+		gt_error("cannot write %s: nobody reads from this pipe", path);
 	else
-		gt_error_errno(err, "cannot write %s", path);
+		gt_error_errno(err,
+			       "cannot write %s\n"
+			       "  name a file in a directory that exists and that you can write to",
+			       path);
 	return err;
 }
 
-/* Opens PATH itself when it is not a file, else a new file beside it. */
-static int open_output(struct gt_sink *sink)
+/*
+ * What our standard output or error goes to must be written through that: a rename would part it from
+ * those who have it open, and another descriptor would write over what they have written.
+ */
+static int open_standard_stream(const struct stat *status)
 {
-	struct stat status;
-	bool exists = stat(sink->path, &status) == 0;
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+		struct stat open_status;
+
+		if (fstat(fd, &open_status) == 0 && open_status.st_dev == status->st_dev &&
+		    open_status.st_ino == status->st_ino)
+			return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	}
+	return -1;
+}
+
+/* A device, a pipe, or a file that cannot be replaced. */
+static int open_directly(struct gt_sink *sink, int flags)
+{
+	/* A pipe without a reader would keep us waiting for one. */
+	sink->fd = open(sink->path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags, 0666);
+	if (sink->fd < 0)
+		return error_open(-errno, sink->path);
+	(void)fcntl(sink->fd, F_SETFL, fcntl(sink->fd, F_GETFL) & ~O_NONBLOCK);
+	return 0;
+}
+
+/* Opens a new file beside the one that it is to replace. STATUS is of that one, or NULL. */
+static int open_beside(struct gt_sink *sink, const struct stat *status)
+{
 	mode_t mask;
 
-	if (exists && S_ISDIR(status.st_mode))
-		return error_open(-EISDIR, sink->path);
-	if (exists && !S_ISREG(status.st_mode)) {
-		sink->fd = open(sink->path, O_WRONLY | O_CLOEXEC);
-		return sink->fd < 0 ? error_open(-errno, sink->path) : 0;
-	}
-	/* A rename would get around a file that must not be written. */
-	if (exists && access(sink->path, W_OK) < 0)
-		return error_open(-errno, sink->path);
 	sink->temporary = gt_format("%s.XXXXXX", sink->path);
 	if (!sink->temporary)
 		return gt_error_oom();
 	sink->fd = mkostemp(sink->temporary, O_CLOEXEC);
 	if (sink->fd < 0) {
-		int r = error_open(-errno, sink->path);
+		int err = -errno;
 
 		free(GT_STEAL(sink->temporary));
-		return r;
+		/* The file may be ours to write, and its directory not. */
+		return status ? open_directly(sink, O_TRUNC) : error_open(err, sink->path);
 	}
 	gt_temporary_add(sink->temporary);
 	/* mkostemp() makes private files; an output is as readable as any other. */
 	mask = umask(0);
 	umask(mask);
-	(void)fchmod(sink->fd, exists ? status.st_mode & 07777 : 0666 & ~mask);
+	(void)fchmod(sink->fd, status ? status->st_mode & 07777 : 0666 & ~mask);
 	return 0;
+}
+
+static int open_output(struct gt_sink *sink)
+{
+	struct stat status;
+
+	if (stat(sink->path, &status) < 0) {
+		/* A link that leads nowhere yet: what it names is to be made. */
+		if (lstat(sink->path, &status) == 0 && S_ISLNK(status.st_mode))
+			return open_directly(sink, O_CREAT);
+		return open_beside(sink, NULL);
+	}
+	if (S_ISDIR(status.st_mode))
+		return error_open(-EISDIR, sink->path);
+	sink->fd = open_standard_stream(&status);
+	if (sink->fd >= 0)
+		return 0;
+	if (!S_ISREG(status.st_mode))
+		return open_directly(sink, 0);
+	/* A rename would get around a file that must not be written. */
+	if (access(sink->path, W_OK) < 0)
+		return error_open(-errno, sink->path);
+	return open_beside(sink, &status);
 }
 
 int gt_sink_open(const char *path, bool gzip, struct gt_sink **ret)
@@ -149,8 +194,13 @@ int gt_sink_open_stream(FILE *stream, struct gt_sink **ret)
 int gt_sink_check(const char *path)
 {
 	struct gt_sink *sink;
-	int r = gt_sink_open(path, false, &sink);
+	struct stat status;
+	int r;
 
+	/* Opening these can have effects: a pipe's reader would take the closing for the end. */
+	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+		return access(path, W_OK) < 0 ? error_open(-errno, path) : 0;
+	r = gt_sink_open(path, false, &sink);
 	if (r < 0)
 		return r;
 	gt_sink_abandon(sink);

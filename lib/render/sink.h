@@ -17,8 +17,9 @@
 struct gt_sink;
 
 /*
- * Opens PATH for writing, through a temporary file beside it that is renamed at the end (a device,
- * a pipe or a socket is written directly). A message has been logged on failure.
+ * Opens PATH for writing, through a temporary file beside it that is renamed at the end. What is
+ * no file, what standard output or error goes to, and a file in a directory that cannot be written,
+ * are written directly. A message has been logged on failure.
  */
 int gt_sink_open(const char *path, bool gzip, struct gt_sink **ret);
 

@@ -54,8 +54,8 @@ static int end_hold(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
 
 	gil->holder = GT_NONE;
 	gil->last_holder = thread;
-	/* A late record must not let the next hold begin inside this one. */
-	gil->last_end_ns = GT_MAX(time_ns, state->cursor_ns);
+	/* A late record must not let the next hold begin inside this one, or an earlier one. */
+	gil->last_end_ns = GT_MAX(gil->last_end_ns, GT_MAX(time_ns, state->cursor_ns));
 	state->born_holding = false;
 	return write_interval(trace, thread, GT_INTERVAL_HAS, state->gil, time_ns);
 }
@@ -117,6 +117,7 @@ static int event_acquired(struct gt_trace *trace, uint32_t thread, const struct 
 	struct gt_machine *machine = trace->machine;
 	struct gt_thread_state *state = &machine->threads.items[thread];
 	struct gt_gil_state *gil = &machine->gils.items[gil_index];
+	uint64_t start_ns;
 	int r = 0;
 
 	if (gil->holder != GT_NONE && gil->holder != thread) {
@@ -129,6 +130,8 @@ static int event_acquired(struct gt_trace *trace, uint32_t thread, const struct 
 			return r;
 		machine->threads.items[holder].phase = GT_PHASE_RELEASED;
 	}
+	/* A late record would let two holds overlap. */
+	start_ns = GT_MAX(event->time_ns, gil->last_end_ns);
 
 	switch (state->phase) {
 	case GT_PHASE_WAIT:
@@ -136,20 +139,20 @@ static int event_acquired(struct gt_trace *trace, uint32_t thread, const struct 
 		if (gil->last_holder != GT_NONE && gil->last_holder != thread &&
 		    gil->last_end_ns > state->want_ns)
 			trace->threads.items[thread].contended++;
-		r = write_interval(trace, thread, GT_INTERVAL_WAIT, gil_index, event->time_ns);
+		r = write_interval(trace, thread, GT_INTERVAL_WAIT, gil_index, start_ns);
 		break;
 	case GT_PHASE_UNKNOWN:
 		/* Its take came before what is unknown ended: it has been waiting since. */
-		r = write_interval(trace, thread, GT_INTERVAL_WAIT, gil_index, event->time_ns);
+		r = write_interval(trace, thread, GT_INTERVAL_WAIT, gil_index, start_ns);
 		break;
 	case GT_PHASE_NO:
 	case GT_PHASE_RELEASED:
 		trace->inferred++;
-		r = write_interval(trace, thread, GT_INTERVAL_NO, GT_NONE, event->time_ns);
+		r = write_interval(trace, thread, GT_INTERVAL_NO, GT_NONE, start_ns);
 		break;
 	case GT_PHASE_HAS:
-		r = state->born_holding ? end_hold(trace, thread, event->time_ns)
-					: drop_hold(trace, thread, event->time_ns);
+		r = state->born_holding ? end_hold(trace, thread, start_ns)
+					: drop_hold(trace, thread, start_ns);
 		break;
 	}
 	if (r < 0)

@@ -29,15 +29,19 @@ static uint64_t find_loss_start(const struct gt_machine *machine, const struct g
 int gt_loss_event(struct gt_trace *trace, const struct gt_event *event)
 {
 	struct gt_machine *machine = trace->machine;
-	struct gt_loss *loss;
+	/* A ring that was silent until then has lost events since the start. */
+	uint64_t start_ns = GT_MAX(find_loss_start(machine, event), trace->start_ns);
 
 	trace->lost += event->lost;
-	loss = gt_array_push(&machine->losses);
-	if (!loss)
-		return -ENOMEM;
-	/* A ring that was silent until then has lost events since the start. */
-	loss->start_ns = GT_MAX(find_loss_start(machine, event), trace->start_ns);
-	loss->end_ns = event->time_ns;
+	/* The record itself may be late. */
+	if (start_ns < event->time_ns) {
+		struct gt_loss *loss = gt_array_push(&machine->losses);
+
+		if (!loss)
+			return -ENOMEM;
+		loss->start_ns = start_ns;
+		loss->end_ns = event->time_ns;
+	}
 
 	for (uint32_t i = 0; i < trace->threads.count; i++) {
 		int r;

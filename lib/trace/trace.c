@@ -45,6 +45,7 @@ void gt_trace_free(struct gt_trace *trace)
 		return;
 	gt_array_for_each (&trace->pythons, python) {
 		free(python->path);
+		free(python->program);
 		free(python->build_id);
 		free(python->version);
 		gt_array_clear(&python->retake_offsets);
@@ -296,7 +297,8 @@ static int note_ring(struct gt_machine *machine, const struct gt_event *event)
 	while (event->ring >= machine->ring_last_ns.count)
 		if (!gt_array_push(&machine->ring_last_ns))
 			return -ENOMEM;
-	machine->ring_last_ns.items[event->ring] = event->time_ns;
+	machine->ring_last_ns.items[event->ring] =
+		GT_MAX(machine->ring_last_ns.items[event->ring], event->time_ns);
 	return 0;
 }
 
