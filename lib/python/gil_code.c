@@ -329,13 +329,35 @@ static int read_targets(struct gt_gil_code *code)
 	return 0;
 }
 
-int gt_gil_code_read(const struct gt_elf *elf, gt_elf_functions *functions, struct gt_gil_code *ret)
+static int read_functions(struct gt_gil_code *code)
 {
-	_cleanup_(gt_gil_code_clear) struct gt_gil_code code = {.elf = elf,
-								.functions = *functions};
+	const struct gt_elf *elf = code->elf;
 	int r;
 
-	*functions = (gt_elf_functions){0};
+	if (gt_elf_is_stripped(elf)) {
+		r = gt_elf_open_debug_file(elf, &code->debug_file);
+		if (r < 0 && r != -ENOENT)
+			return r;
+	}
+	r = gt_elf_functions_read(elf, code->debug_file ? code->debug_file : elf, &code->functions);
+	if (r < 0)
+		return r;
+	if (code->functions.count > 0)
+		return 0;
+	gt_error("cannot find the GIL in %s: it has neither .eh_frame nor symbols, so nothing says "
+		 "where its functions start",
+		 gt_elf_path(elf));
+	return -ENODATA;
+}
+
+int gt_gil_code_read(const struct gt_elf *elf, struct gt_gil_code *ret)
+{
+	_cleanup_(gt_gil_code_clear) struct gt_gil_code code = {.elf = elf};
+	int r;
+
+	r = read_functions(&code);
+	if (r < 0)
+		return r;
 	r = gt_disassembler_new(elf, &code.disassembler);
 	if (r < 0)
 		return r;
@@ -361,6 +383,7 @@ int gt_gil_code_read(const struct gt_elf *elf, gt_elf_functions *functions, stru
 void gt_gil_code_clear(struct gt_gil_code *code)
 {
 	gt_disassembler_free(code->disassembler);
+	gt_elf_close(code->debug_file);
 	gt_array_clear(&code->sections);
 	gt_array_clear(&code->functions);
 	gt_array_clear(&code->imports);

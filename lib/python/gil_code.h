@@ -39,9 +39,10 @@ struct gt_gil_entry {
 
 struct gt_gil_code {
 	const struct gt_elf *elf;
+	struct gt_elf *debug_file; /* where the symbols are when ELF is stripped, or NULL */
 	struct gt_disassembler *disassembler;
 	gt_elf_code_sections sections;
-	gt_elf_functions functions; /* from whichever provider knew them */
+	gt_elf_functions functions;
 	gt_elf_imports imports;
 	struct gt_hash targets; /* address of a stub, slot or body → gt_gil_callee */
 	struct gt_hash wholes;	/* what gt_gil_code_whole has found out already */
@@ -53,11 +54,11 @@ struct gt_gil_code {
 };
 
 /*
- * Takes over FUNCTIONS, also on failure, and finds the calls in them. Everything else is of ELF,
- * which must outlive it. The caller clears RET. Errors are logged.
+ * Reads the functions of ELF, which must outlive RET, and finds the calls in them. The caller
+ * clears RET. -ENODATA when nothing says where functions start; -EOPNOTSUPP for an unknown machine;
+ * -EBADMSG, -ENOMEM. All logged.
  */
-int gt_gil_code_read(const struct gt_elf *elf, gt_elf_functions *functions,
-		     struct gt_gil_code *ret);
+int gt_gil_code_read(const struct gt_elf *elf, struct gt_gil_code *ret);
 void gt_gil_code_clear(struct gt_gil_code *code);
 
 /* Which of the pthread functions a call or a jump goes to. */

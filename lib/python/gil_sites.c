@@ -267,8 +267,7 @@ static int compare_offsets(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-/* Turns addresses into sorted file offsets without duplicates. */
-static void finish_sites(const struct gt_elf *elf, gt_gil_offsets *sites)
+static void finish_offsets(const struct gt_elf *elf, gt_gil_offsets *sites)
 {
 	uint32_t kept = 0;
 
@@ -287,6 +286,12 @@ static void finish_sites(const struct gt_elf *elf, gt_gil_offsets *sites)
 		if (sites->items[i] != sites->items[kept - 1])
 			sites->items[kept++] = sites->items[i];
 	sites->count = kept;
+}
+
+void gt_gil_sites_finish(const struct gt_elf *elf, struct gt_gil_sites *sites)
+{
+	for (uint32_t kind = 0; kind < GT_GIL_SITE_KINDS; kind++)
+		finish_offsets(elf, &sites->offsets[kind]);
 }
 
 static int check_complete(const struct gt_elf *elf, const struct gt_gil_sites *sites)
@@ -317,25 +322,6 @@ static bool symbols_confirm(struct search *search)
 	return true;
 }
 
-static int read_code(const struct gt_elf *elf, const struct gt_elf *symbols_of,
-		     struct gt_gil_code *ret)
-{
-	gt_elf_functions functions = {0};
-	int r;
-
-	r = gt_elf_functions_read(elf, symbols_of, &functions);
-	if (r < 0)
-		return r;
-	if (functions.count == 0) {
-		gt_array_clear(&functions);
-		gt_error("cannot find the GIL in %s: it has neither .eh_frame nor symbols, so "
-			 "nothing says where its functions start",
-			 gt_elf_path(elf));
-		return -ENODATA;
-	}
-	return gt_gil_code_read(elf, &functions, ret);
-}
-
 static int run_search(const struct gt_elf *elf, struct search *search)
 {
 	int r;
@@ -361,26 +347,19 @@ static int run_search(const struct gt_elf *elf, struct search *search)
 
 int gt_gil_sites_find(const struct gt_elf *elf, struct gt_gil_sites *ret)
 {
-	_cleanup_(gt_elf_closep) struct gt_elf *debug_file = NULL;
 	_cleanup_(search_clear) struct search search = {0};
 	const char *found_by = "sites";
 	int r;
 
-	if (gt_elf_is_stripped(elf)) {
-		r = gt_elf_open_debug_file(elf, &debug_file);
-		if (r < 0 && r != -ENOENT)
-			return r;
-	}
-	r = read_code(elf, debug_file ? debug_file : elf, &search.code);
+	r = gt_gil_code_read(elf, &search.code);
 	if (r < 0)
 		return r;
 	r = run_search(elf, &search);
 	if (r < 0)
 		return r;
 	if (symbols_confirm(&search))
-		found_by = debug_file ? "debuglink" : "symbols";
-	for (uint32_t kind = 0; kind < GT_GIL_SITE_KINDS; kind++)
-		finish_sites(elf, &search.sites.offsets[kind]);
+		found_by = search.code.debug_file ? "debuglink" : "symbols";
+	gt_gil_sites_finish(elf, &search.sites);
 	r = check_complete(elf, &search.sites);
 	if (r < 0)
 		return r;

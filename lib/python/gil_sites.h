@@ -50,3 +50,6 @@ struct gt_gil_sites {
  */
 int gt_gil_sites_find(const struct gt_elf *elf, struct gt_gil_sites *ret);
 void gt_gil_sites_clear(struct gt_gil_sites *sites);
+
+/* For those who find sites: turns addresses into file offsets, sorted and without duplicates. */
+void gt_gil_sites_finish(const struct gt_elf *elf, struct gt_gil_sites *sites);

@@ -8,6 +8,7 @@
 
 #include "elf/eh_frame.h"
 #include "elf/elf_file.h"
+#include "python/gil_returns.h"
 #include "python/gil_sites.h"
 #include "python/runtime_offsets.h"
 
@@ -43,7 +44,7 @@ static void check_sites(const struct gt_elf *elf, const struct gt_gil_sites *sit
 
 static void search(const struct gt_elf *elf)
 {
-	_cleanup_(gt_gil_sites_clear) struct gt_gil_sites sites = {0};
+	_cleanup_(gt_gil_sites_clear) struct gt_gil_sites sites = {0}, returns = {0};
 	gt_elf_functions functions = {0};
 	bool free_threaded;
 
@@ -55,6 +56,8 @@ static void search(const struct gt_elf *elf)
 	(void)gt_elf_needs(elf, "libpython");
 	if (gt_gil_sites_find(elf, &sites) == 0)
 		check_sites(elf, &sites);
+	if (gt_gil_returns_find(elf, &returns) == 0)
+		check_sites(elf, &returns);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

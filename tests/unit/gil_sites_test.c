@@ -23,6 +23,7 @@
 #include "base/json.h"
 #include "base/time.h"
 #include "elf/elf_file.h"
+#include "python/gil_returns.h"
 #include "python/gil_sites.h"
 #include "python/runtime_offsets.h"
 
@@ -309,6 +310,53 @@ static void test_symbols_do_without_frames(void **state)
 		skip();
 	for (size_t i = 0; i < libraries.gl_pathc; i++)
 		check_without_frames(libraries.gl_pathv[i]);
+	globfree(&libraries);
+}
+
+static void check_returns(const char *path)
+{
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	_cleanup_(gt_gil_sites_clear) struct gt_gil_sites sites = {0}, returns = {0};
+	static const enum gt_gil_site_kind same[] = {GT_GIL_SITE_TAKE, GT_GIL_SITE_RETAKE};
+	static const enum gt_gil_site_kind ends[] = {GT_GIL_SITE_ACQUIRED, GT_GIL_SITE_SWITCHED};
+
+	assert_int_equal(gt_elf_open(path, &elf), 0);
+	find_sites(elf, &sites);
+	assert_int_equal(gt_gil_returns_find(elf, &returns), 0);
+	assert_string_equal(returns.found_by, "returns");
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+		const gt_gil_offsets *a = &sites.offsets[same[i]], *b = &returns.offsets[same[i]];
+
+		assert_int_equal(a->count, b->count);
+		for (uint32_t j = 0; j < a->count; j++)
+			assert_int_equal(a->items[j], b->items[j]);
+	}
+	check_functions(elf, &returns.offsets[GT_GIL_SITE_ACQUIRED], "take_gil", true);
+	check_functions(elf, &returns.offsets[GT_GIL_SITE_RELEASE], "drop_gil", true);
+	check_functions(elf, &returns.offsets[GT_GIL_SITE_SWITCHED], "drop_gil", true);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		gt_array_for_each (&returns.offsets[ends[i]], offset) {
+			const unsigned char *bytes = gt_elf_bytes(elf, address_of(elf, *offset), 1);
+
+			/* ret */
+			assert_int_equal(bytes[0], 0xc3);
+		}
+	}
+}
+
+static void test_returns(void **state)
+{
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	struct gt_gil_sites sites = {0};
+	glob_t libraries;
+
+	(void)state;
+	if (gt_elf_open("/bin/true", &elf) == 0)
+		assert_int_equal(gt_gil_returns_find(elf, &sites), -ENODATA);
+	if (!find_libraries(&libraries))
+		skip();
+	for (size_t i = 0; i < libraries.gl_pathc; i++)
+		check_returns(libraries.gl_pathv[i]);
 	globfree(&libraries);
 }
 
@@ -837,6 +885,7 @@ int main(void)
 		cmocka_unit_test(test_stripped_interpreters),
 		cmocka_unit_test(test_packed_interpreters),
 		cmocka_unit_test(test_aarch64),
+		cmocka_unit_test(test_returns),
 		cmocka_unit_test(test_calls_through_the_plt),
 		cmocka_unit_test(test_calls_through_the_got),
 		cmocka_unit_test(test_calls_with_landing_pads),
