@@ -69,6 +69,17 @@ static void describe_file(struct gt_recording *recording)
 			info->realtime_ns + recording->trace->start_ns - info->clock_ns;
 }
 
+/* Of those that were lost too. -1: not known. */
+static int64_t probe_cost_ns(const struct gt_meta *meta, const struct gt_trace *trace)
+{
+	int64_t ns;
+
+	if (meta->event_cost_ns < 0 ||
+	    __builtin_mul_overflow(trace->events + trace->lost, (uint64_t)meta->event_cost_ns, &ns))
+		return -1;
+	return ns;
+}
+
 static void describe_directory(struct gt_recording *recording)
 {
 	const struct gt_meta *meta = &recording->meta;
@@ -83,8 +94,7 @@ static void describe_directory(struct gt_recording *recording)
 	report->found_by = meta->found_by;
 	report->clock = "CLOCK_MONOTONIC";
 	report->exit_status = meta->exit_status;
-	if (meta->event_cost_ns >= 0)
-		report->probe_cost_ns = meta->event_cost_ns * (int64_t)recording->trace->events;
+	report->probe_cost_ns = probe_cost_ns(meta, recording->trace);
 	if (meta->realtime_ns)
 		report->realtime_ns =
 			meta->realtime_ns + recording->trace->start_ns - meta->clock_ns;

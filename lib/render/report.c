@@ -7,8 +7,8 @@ bool gt_report_shows_process(const struct gt_report *report, uint32_t process)
 {
 	const struct gt_process *shown = &report->trace->processes.items[process];
 
-	/* The first one is the target, whatever it is. */
-	return process == 0 || shown->gil_events > 0;
+	/* Where nobody has used a GIL, the first one is the target. */
+	return shown->gil_events > 0 || (report->trace->events == 0 && process == 0);
 }
 
 gt_render_function gt_render_for_path(const char *path, bool *ret_gzip)

@@ -94,9 +94,9 @@ static void write_table(const struct gt_report *report, struct gt_sink *sink)
 	for (uint32_t i = 0; i < trace->processes.count; i++) {
 		if (!gt_report_shows_process(report, i))
 			continue;
-		for (uint32_t j = 0; j < trace->threads.count; j++)
-			if (trace->threads.items[j].process == i)
-				write_thread(report, j, sink);
+		for (uint32_t j = trace->processes.items[i].first_thread; j != GT_NONE;
+		     j = trace->threads.items[j].next_in_process)
+			write_thread(report, j, sink);
 	}
 }
 
@@ -135,31 +135,57 @@ static void write_blame(const struct gt_report *report, struct gt_sink *sink)
 		gt_sink_printf(sink, "  and %" PRIu32 " more pairs\n", stats->blame.count - rows);
 }
 
+static uint64_t sum_unknown(const struct gt_report *report)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = 0; i < report->trace->threads.count; i++)
+		if (gt_report_shows_process(report, report->trace->threads.items[i].process))
+			ns += report->stats->threads[i].unknown_ns;
+	return ns;
+}
+
+static uint32_t count_other_pythons(const struct gt_report *report)
+{
+	uint32_t count = 0;
+
+	gt_array_for_each (&report->trace->processes, process)
+		count += process->maps_other_python;
+	return count;
+}
+
 /* What the figures do not cover, and what they cost. */
 static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 {
 	const struct gt_trace *trace = report->trace;
-	uint64_t unknown_ns = 0;
+	uint64_t unknown_ns = sum_unknown(report);
+	uint32_t others = count_other_pythons(report);
 	char text[TEXT_SIZE];
 
-	for (uint32_t i = 0; i < trace->threads.count; i++)
-		unknown_ns += report->stats->threads[i].unknown_ns;
-	if (trace->lost || trace->inferred || unknown_ns || report->meta->probe_cost_ns > 0)
+	if (trace->lost || trace->inferred || unknown_ns || others ||
+	    report->meta->probe_cost_ns > 0)
 		gt_sink_puts(sink, "\n");
 	if (trace->lost)
 		gt_sink_printf(sink,
 			       "Lost: %" PRIu64 " events. A larger --buffer-size may keep them.\n",
 			       trace->lost);
 	if (unknown_ns)
-		gt_sink_printf(sink,
-			       "Unknown: %s of all threads' time, left out of the percentages.\n",
-			       format_ns(unknown_ns, text));
+		gt_sink_printf(
+			sink,
+			"Unknown: %s of all threads' time, left out of the percentages.\n",
+			format_ns(unknown_ns, text));
 	if (trace->inferred)
 		gt_sink_printf(sink,
 			       "Inferred: %" PRIu64 " moments that were not seen themselves.\n",
 			       trace->inferred);
+	if (others)
+		gt_sink_printf(sink,
+			       "Not traced: %" PRIu32 " process%s of another Python.\n", others,
+			       others == 1 ? "" : "es");
 	if (report->meta->probe_cost_ns > 0)
-		gt_sink_printf(sink, "Probing itself took about %s (an estimate).\n",
+		gt_sink_printf(sink,
+			       "Probing itself took about %s (an estimate), a part of which counts "
+			       "as wait.\n",
 			       format_ns((uint64_t)report->meta->probe_cost_ns, text));
 }
 

@@ -27,13 +27,12 @@ static json_t *gils_json(const struct gt_report *report, uint32_t process)
 {
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < report->trace->gils.count; i++) {
+	for (uint32_t i = report->trace->processes.items[process].first_gil; i != GT_NONE;
+	     i = report->trace->gils.items[i].next_in_process) {
 		const struct gt_gil *gil = &report->trace->gils.items[i];
 		char address[32];
 		json_t *object;
 
-		if (gil->process != process)
-			continue;
 		snprintf(address, sizeof(address), "0x%" PRIx64, gil->address);
 		object = json_object();
 		gt_json_set(&object, "id", gt_json_integer(i));
@@ -44,6 +43,12 @@ static json_t *gils_json(const struct gt_report *report, uint32_t process)
 		gt_json_append(&array, object);
 	}
 	return array;
+}
+
+/* Of no wait at all there is none that was the longest. */
+static json_t *wait_json(const struct gt_thread_stats *stats, uint64_t ns)
+{
+	return stats->waits ? gt_json_integer(ns) : json_null();
 }
 
 static json_t *thread_json(const struct gt_report *report, uint32_t index)
@@ -66,9 +71,9 @@ static json_t *thread_json(const struct gt_report *report, uint32_t index)
 	gt_json_set(&object, "acquired", gt_json_integer(thread->acquired));
 	gt_json_set(&object, "contended", gt_json_integer(thread->contended));
 	gt_json_set(&object, "switched", gt_json_integer(thread->switched));
-	gt_json_set(&object, "wait_max_ns", gt_json_integer(stats->wait_max_ns));
-	gt_json_set(&object, "wait_p50_ns", gt_json_integer(stats->wait_p50_ns));
-	gt_json_set(&object, "wait_p99_ns", gt_json_integer(stats->wait_p99_ns));
+	gt_json_set(&object, "wait_max_ns", wait_json(stats, stats->wait_max_ns));
+	gt_json_set(&object, "wait_p50_ns", wait_json(stats, stats->wait_p50_ns));
+	gt_json_set(&object, "wait_p99_ns", wait_json(stats, stats->wait_p99_ns));
 	gt_json_set(&object, "state", json_null());
 	return object;
 }
@@ -77,9 +82,9 @@ static json_t *threads_json(const struct gt_report *report, uint32_t process)
 {
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < report->trace->threads.count; i++)
-		if (report->trace->threads.items[i].process == process)
-			gt_json_append(&array, thread_json(report, i));
+	for (uint32_t i = report->trace->processes.items[process].first_thread; i != GT_NONE;
+	     i = report->trace->threads.items[i].next_in_process)
+		gt_json_append(&array, thread_json(report, i));
 	return array;
 }
 
@@ -95,7 +100,8 @@ static json_t *processes_json(const struct gt_report *report)
 			continue;
 		object = json_object();
 		gt_json_set(&object, "pid", gt_json_integer(process->pid));
-		gt_json_set(&object, "ppid", gt_json_integer(process->ppid));
+		gt_json_set(&object, "ppid",
+			    process->ppid ? gt_json_integer(process->ppid) : json_null());
 		gt_json_set(&object, "command", gt_json_text(process->command));
 		gt_json_set(&object, "python", python_json(report, process));
 		gt_json_set(&object, "gils", gils_json(report, i));

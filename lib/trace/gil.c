@@ -55,7 +55,8 @@ static int end_hold(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
 	gil->holder = GT_NONE;
 	gil->last_holder = thread;
 	/* A late record must not let the next hold begin inside this one, or an earlier one. */
-	gil->last_end_ns = GT_MAX(gil->last_end_ns, GT_MAX(time_ns, state->cursor_ns));
+	gil->last_end_ns = GT_MAX(gil->last_end_ns, time_ns);
+	gil->last_end_ns = GT_MAX(gil->last_end_ns, state->cursor_ns);
 	state->born_holding = false;
 	return write_interval(trace, thread, GT_INTERVAL_HAS, state->gil, time_ns);
 }
@@ -240,6 +241,11 @@ int gt_gil_event(struct gt_trace *trace, uint32_t thread, const struct gt_event 
 	bool asked;
 	int r;
 
+	if (trace->processes.items[counts->process].gil_events == 0) {
+		r = gt_interpreter_look_up(trace, counts->process);
+		if (r < 0)
+			return r;
+	}
 	if (event->type != GT_EVENT_TAKE) {
 		r = gt_gil_identify(trace, thread, event, &gil);
 		if (r < 0)
@@ -323,9 +329,8 @@ int gt_gil_fork(struct gt_trace *trace, uint32_t parent_thread, uint32_t child_t
 	const struct gt_process_state *from =
 		&machine->processes.items[trace->threads.items[parent_thread].process];
 	uint32_t process = trace->threads.items[child_thread].process;
-	uint32_t name = GT_NONE;
-	struct gt_gil *gil;
-	struct gt_gil_state *gil_state;
+	uint32_t name = GT_NONE, gil;
+	int r;
 
 	if (parent->phase == GT_PHASE_UNKNOWN)
 		child->phase = GT_PHASE_UNKNOWN;
@@ -337,18 +342,15 @@ int gt_gil_fork(struct gt_trace *trace, uint32_t parent_thread, uint32_t child_t
 	if (name == GT_NONE)
 		return 0;
 
-	gil = gt_array_push(&trace->gils);
-	gil_state = gt_array_push(&machine->gils);
-	if (!gil || !gil_state)
-		return -ENOMEM;
-	gil->process = process;
-	gil->address = trace->gils.items[parent->gil].address;
-	gil_state->holder = child_thread;
-	gil_state->last_holder = GT_NONE;
+	r = gt_gil_new(trace, process, &gil);
+	if (r < 0)
+		return r;
+	trace->gils.items[gil].address = trace->gils.items[parent->gil].address;
+	machine->gils.items[gil].holder = child_thread;
 	/* gt_gil_identity_fork() has copied the names in the same order. */
-	machine->processes.items[process].names.items[name].gil = trace->gils.count - 1;
+	machine->processes.items[process].names.items[name].gil = gil;
 	child->phase = GT_PHASE_HAS;
-	child->gil = trace->gils.count - 1;
+	child->gil = gil;
 	child->born_holding = true;
 	return 0;
 }

@@ -70,16 +70,23 @@ static bool is_named(struct gt_gil_name *name, const struct gt_event *event)
 	return *name_has(name, event->type) && *name_address(name, event->type) == event->lock;
 }
 
-static int new_gil(struct gt_trace *trace, uint32_t process, struct gt_gil_name *name)
+int gt_gil_new(struct gt_trace *trace, uint32_t process, uint32_t *ret_gil)
 {
+	struct gt_process *owner = &trace->processes.items[process];
 	struct gt_gil *gil = gt_array_push(&trace->gils);
 	struct gt_gil_state *state = gt_array_push(&trace->machine->gils);
 
 	if (!gil || !state)
 		return -ENOMEM;
+	*ret_gil = trace->gils.count - 1;
 	gil->process = process;
+	gil->next_in_process = GT_NONE;
+	if (owner->last_gil == GT_NONE)
+		owner->first_gil = *ret_gil;
+	else
+		trace->gils.items[owner->last_gil].next_in_process = *ret_gil;
+	owner->last_gil = *ret_gil;
 	state->holder = state->last_holder = GT_NONE;
-	name->gil = trace->gils.count - 1;
 	return 0;
 }
 
@@ -163,7 +170,7 @@ int gt_gil_identify(struct gt_trace *trace, uint32_t thread, const struct gt_eve
 			set_address(trace, name);
 	}
 	if (name->gil == GT_NONE) {
-		r = new_gil(trace, process, name);
+		r = gt_gil_new(trace, process, &name->gil);
 		if (r < 0)
 			return r;
 		set_address(trace, name);
@@ -184,13 +191,6 @@ int gt_gil_identity_fork(struct gt_trace *trace, uint32_t parent, uint32_t child
 			return -ENOMEM;
 		*copy = *name;
 		copy->gil = GT_NONE;
-	}
-	gt_array_for_each (&from->retake_addresses, address) {
-		uint64_t *copy = gt_array_push(&to->retake_addresses);
-
-		if (!copy)
-			return -ENOMEM;
-		*copy = *address;
 	}
 	return 0;
 }

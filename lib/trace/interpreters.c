@@ -80,27 +80,40 @@ static void warn_without_retake(const char *path, const char *why)
 }
 
 /*
- * Opens the file that was mapped, and adds it as known if it has a GIL, without retake if that
- * cannot be found. RET_PYTHON stays GT_NONE for another file: a program that uses libpython has no
- * GIL of its own.
+ * Where the file's GIL is asked back, or nowhere, with a warning. False for a file without a GIL of its
+ * own, such as a program that uses libpython.
  */
-static int look_up(struct gt_trace *trace, const char *path, const char *build_id,
+static bool find_sites(const struct gt_interpreter_candidate *candidate, struct gt_gil_sites *ret)
+{
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	_cleanup_free_ char *said = NULL;
+	const char *why = NULL;
+
+	/* What goes wrong here is not an error of giltrace's, and gets a warning of its own. */
+	gt_log_start_capture();
+	if (gt_elf_open(candidate->path, &elf) < 0)
+		why = "it cannot be read any more";
+	else if (candidate->build_id[0] && strcmp(candidate->build_id, gt_elf_build_id(elf)) != 0)
+		why = "it is not the file any more that ran";
+	else if (gt_elf_exports(elf, "PyEval_RestoreThread") && gt_gil_sites_find(elf, ret) < 0)
+		why = "where its GIL is asked back is not known";
+	said = gt_log_end_capture();
+	if (why)
+		warn_without_retake(candidate->path, why);
+	return why || gt_elf_exports(elf, "PyEval_RestoreThread");
+}
+
+/* Adds a file as known. RET_PYTHON stays as it is for one without a GIL. */
+static int look_up(struct gt_trace *trace, const struct gt_interpreter_candidate *candidate,
 		   uint32_t *ret_python)
 {
-	struct gt_python python = {.path = (char *)path, .build_id = (char *)build_id};
-	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	struct gt_python python = {.path = candidate->path, .build_id = candidate->build_id};
 	_cleanup_(gt_gil_sites_clear) struct gt_gil_sites sites = {0};
 	const gt_gil_offsets *retake = &sites.offsets[GT_GIL_SITE_RETAKE];
 	int r;
 
-	if (gt_elf_open(path, &elf) < 0)
-		warn_without_retake(path, "it cannot be read any more");
-	else if (build_id[0] && strcmp(build_id, gt_elf_build_id(elf)) != 0)
-		warn_without_retake(path, "it is not the file any more that ran");
-	else if (!gt_elf_exports(elf, "PyEval_RestoreThread"))
+	if (!find_sites(candidate, &sites))
 		return 0;
-	else if (gt_gil_sites_find(elf, &sites) < 0)
-		warn_without_retake(path, "where its GIL is asked back is not known");
 	python.retake_offsets.items = retake->items;
 	python.retake_offsets.count = retake->count;
 	r = gt_trace_add_python(trace, &python);
@@ -110,37 +123,133 @@ static int look_up(struct gt_trace *trace, const char *path, const char *build_i
 	return 0;
 }
 
-int gt_interpreter_map(struct gt_trace *trace, uint32_t process, const struct gt_event *event)
+static uint32_t find_known(const struct gt_trace *trace, const char *path, const char *build_id)
 {
-	struct gt_process_state *state = &trace->machine->processes.items[process];
-	char build_id[GT_BUILD_ID_MAX * 2 + 1];
-	uint32_t found = GT_NONE;
-	int r;
+	for (uint32_t i = 0; i < trace->pythons.count; i++)
+		if (is_python(&trace->pythons.items[i], path, build_id))
+			return i;
+	return GT_NONE;
+}
 
-	format_build_id(event, build_id);
-	for (uint32_t i = 0; i < trace->pythons.count && found == GT_NONE; i++)
-		if (is_python(&trace->pythons.items[i], event->map.path, build_id))
-			found = i;
-	if (found == GT_NONE) {
-		if (!looks_like_python(event->map.path))
-			return 0;
-		r = look_up(trace, event->map.path, build_id, &found);
-		if (r < 0 || found == GT_NONE)
-			return r;
-	}
-	trace->processes.items[process].python = found;
-	gt_array_for_each (&trace->pythons.items[found].retake_offsets, offset) {
+/* PROCESS maps a part of an interpreter that is known. */
+static int set_python(struct gt_trace *trace, uint32_t process, uint32_t python, uint64_t start,
+		      uint64_t length, uint64_t file_offset)
+{
+	trace->processes.items[process].python = python;
+	gt_array_for_each (&trace->pythons.items[python].retake_offsets, offset) {
 		uint64_t *address;
 
-		if (*offset < event->map.file_offset ||
-		    *offset - event->map.file_offset >= event->map.length)
+		if (*offset < file_offset || *offset - file_offset >= length)
 			continue;
-		address = gt_array_push(&state->retake_addresses);
+		address = gt_array_push(
+			&trace->machine->processes.items[process].retake_addresses);
 		if (!address)
 			return -ENOMEM;
-		*address = event->map.start + (*offset - event->map.file_offset);
+		*address = start + (*offset - file_offset);
 	}
 	return 0;
+}
+
+static int add_candidate(struct gt_process_state *process, const char *path, const char *build_id,
+			 uint64_t start, uint64_t length, uint64_t file_offset)
+{
+	struct gt_interpreter_candidate *candidate = gt_array_push(&process->candidates);
+
+	if (!candidate || copy_string(path, &candidate->path) < 0 ||
+	    copy_string(build_id, &candidate->build_id) < 0)
+		return -ENOMEM;
+	candidate->start = start;
+	candidate->length = length;
+	candidate->file_offset = file_offset;
+	return 0;
+}
+
+int gt_interpreter_map(struct gt_trace *trace, uint32_t process, const struct gt_event *event)
+{
+	char build_id[GT_BUILD_ID_MAX * 2 + 1];
+	uint32_t known;
+
+	format_build_id(event, build_id);
+	known = find_known(trace, event->map.path, build_id);
+	if (known != GT_NONE)
+		return set_python(trace, process, known, event->map.start, event->map.length,
+				  event->map.file_offset);
+	if (!looks_like_python(event->map.path))
+		return 0;
+	return add_candidate(&trace->machine->processes.items[process], event->map.path, build_id,
+			     event->map.start, event->map.length, event->map.file_offset);
+}
+
+static void forget_candidates(struct gt_process_state *process)
+{
+	gt_array_for_each (&process->candidates, candidate) {
+		free(candidate->path);
+		free(candidate->build_id);
+	}
+	gt_array_clear(&process->candidates);
+}
+
+int gt_interpreter_look_up(struct gt_trace *trace, uint32_t process)
+{
+	struct gt_process_state *state = &trace->machine->processes.items[process];
+	int r;
+
+	/* The one that was probed is known. */
+	if (trace->processes.items[process].python != GT_NONE)
+		return 0;
+	gt_array_for_each (&state->candidates, candidate) {
+		uint32_t python = find_known(trace, candidate->path, candidate->build_id);
+
+		if (python == GT_NONE) {
+			r = look_up(trace, candidate, &python);
+			if (r < 0)
+				return r;
+		}
+		if (python == GT_NONE)
+			continue;
+		r = set_python(trace, process, python, candidate->start, candidate->length,
+			       candidate->file_offset);
+		if (r < 0)
+			return r;
+	}
+	forget_candidates(state);
+	return 0;
+}
+
+int gt_interpreter_fork(struct gt_trace *trace, uint32_t parent, uint32_t child)
+{
+	const struct gt_process_state *from = &trace->machine->processes.items[parent];
+	struct gt_process_state *to = &trace->machine->processes.items[child];
+	int r;
+
+	trace->processes.items[child].python = trace->processes.items[parent].python;
+	gt_array_for_each (&from->retake_addresses, address) {
+		uint64_t *copy = gt_array_push(&to->retake_addresses);
+
+		if (!copy)
+			return -ENOMEM;
+		*copy = *address;
+	}
+	gt_array_for_each (&from->candidates, candidate) {
+		r = add_candidate(to, candidate->path, candidate->build_id, candidate->start,
+				  candidate->length, candidate->file_offset);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+void gt_interpreter_forget(struct gt_process_state *process)
+{
+	gt_array_clear(&process->retake_addresses);
+	forget_candidates(process);
+}
+
+bool gt_interpreter_is_other(const struct gt_trace *trace, uint32_t process)
+{
+	return trace->processes.items[process].gil_events == 0 &&
+	       trace->processes.items[process].python == GT_NONE &&
+	       trace->machine->processes.items[process].candidates.count > 0;
 }
 
 bool gt_is_retake(const struct gt_trace *trace, uint32_t process, uint64_t caller)

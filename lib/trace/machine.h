@@ -40,9 +40,17 @@ struct gt_gil_state {
 	uint64_t last_end_ns;
 };
 
+/* A mapped file that may be an interpreter. Whether it is one is asked when the process uses a GIL. */
+struct gt_interpreter_candidate {
+	char *path;
+	char *build_id; /* hexadecimal, "" when not known */
+	uint64_t start, length, file_offset;
+};
+
 struct gt_process_state {
 	GT_ARRAY(struct gt_gil_name) names;
 	GT_ARRAY(uint64_t) retake_addresses;
+	GT_ARRAY(struct gt_interpreter_candidate) candidates;
 };
 
 /* A time in which any event may be missing. */
@@ -74,8 +82,17 @@ int gt_gil_identify(struct gt_trace *trace, uint32_t thread, const struct gt_eve
 		    uint32_t *ret_gil);
 int gt_gil_identity_fork(struct gt_trace *trace, uint32_t parent, uint32_t child);
 
+/* gil_identity.c: a new GIL of PROCESS, held by nobody. */
+int gt_gil_new(struct gt_trace *trace, uint32_t process, uint32_t *ret_gil);
+
 /* interpreters.c: which interpreter a process maps, and where. */
 int gt_interpreter_map(struct gt_trace *trace, uint32_t process, const struct gt_event *event);
+/* At the first sign of a GIL in a process: looks at what it has mapped. */
+int gt_interpreter_look_up(struct gt_trace *trace, uint32_t process);
+int gt_interpreter_fork(struct gt_trace *trace, uint32_t parent, uint32_t child);
+void gt_interpreter_forget(struct gt_process_state *process);
+/* Whether a process runs an interpreter that has no probes, as far as its name tells. */
+bool gt_interpreter_is_other(const struct gt_trace *trace, uint32_t process);
 bool gt_is_retake(const struct gt_trace *trace, uint32_t process, uint64_t caller);
 
 /* loss.c */

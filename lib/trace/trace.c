@@ -27,7 +27,7 @@ static void machine_free(struct gt_machine *machine)
 		return;
 	gt_array_for_each (&machine->processes, process) {
 		gt_array_clear(&process->names);
-		gt_array_clear(&process->retake_addresses);
+		gt_interpreter_forget(process);
 	}
 	gt_array_clear(&machine->processes);
 	gt_array_clear(&machine->threads);
@@ -84,6 +84,8 @@ static int add_process(struct gt_trace *trace, uint32_t pid, uint32_t *ret)
 		return -ENOMEM;
 	process->pid = pid;
 	process->parent = process->main_thread = process->python = GT_NONE;
+	process->first_thread = process->last_thread = GT_NONE;
+	process->first_gil = process->last_gil = GT_NONE;
 	process->start_ns = process->end_ns = trace->machine->now_ns;
 	r = set_name(&process->command, "");
 	if (r < 0)
@@ -118,6 +120,13 @@ static int add_thread(struct gt_trace *trace, uint32_t process, uint32_t tid,
 	if (r < 0)
 		return r;
 	*ret = trace->threads.count - 1;
+	thread->next_in_process = GT_NONE;
+	if (trace->processes.items[process].last_thread == GT_NONE)
+		trace->processes.items[process].first_thread = *ret;
+	else
+		trace->threads.items[trace->processes.items[process].last_thread].next_in_process =
+			*ret;
+	trace->processes.items[process].last_thread = *ret;
 	if (tid == trace->processes.items[process].pid)
 		trace->processes.items[process].main_thread = *ret;
 	return gt_hash_set(&trace->machine->thread_by_tid, tid, *ret);
@@ -185,13 +194,14 @@ static int event_fork(struct gt_trace *trace, const struct gt_event *event)
 			return r;
 		trace->processes.items[process].ppid = event->fork.ppid;
 		trace->processes.items[process].parent = parent_process;
-		trace->processes.items[process].python =
-			trace->processes.items[parent_process].python;
 		r = set_name(&trace->processes.items[process].command,
 			     trace->threads.items[parent_thread].name);
 		if (r < 0)
 			return r;
 		r = gt_gil_identity_fork(trace, parent_process, process);
+		if (r < 0)
+			return r;
+		r = gt_interpreter_fork(trace, parent_process, process);
 		if (r < 0)
 			return r;
 	}
@@ -219,8 +229,9 @@ static int exec_process(struct gt_trace *trace, uint32_t process, uint32_t main_
 	struct gt_process_state *state = &trace->machine->processes.items[process];
 	int r;
 
-	for (uint32_t i = 0; i < trace->threads.count; i++) {
-		if (trace->threads.items[i].process != process || i == main_thread)
+	for (uint32_t i = trace->processes.items[process].first_thread; i != GT_NONE;
+	     i = trace->threads.items[i].next_in_process) {
+		if (i == main_thread)
 			continue;
 		r = end_thread(trace, i, time_ns);
 		if (r < 0)
@@ -229,9 +240,23 @@ static int exec_process(struct gt_trace *trace, uint32_t process, uint32_t main_
 	r = gt_gil_end_phase(trace, main_thread, time_ns, GT_PHASE_NO);
 	trace->machine->threads.items[main_thread].gil = GT_NONE;
 	gt_array_clear(&state->names);
-	gt_array_clear(&state->retake_addresses);
 	trace->processes.items[process].python = GT_NONE;
+	gt_interpreter_forget(state);
 	return r;
+}
+
+/*
+ * Where another thread than the main one called exec, the main one has ended before, and its number is
+ * the other's now: one life, as far as anybody can see.
+ */
+static void revive_main_thread(struct gt_trace *trace, const struct gt_event *event)
+{
+	uint32_t thread = gt_hash_get(&trace->machine->thread_by_tid, event->tid);
+
+	if (thread == GT_HASH_NONE || event->tid != event->pid ||
+	    trace->processes.items[trace->threads.items[thread].process].pid != event->pid)
+		return;
+	trace->machine->threads.items[thread].alive = true;
 }
 
 static int event_comm(struct gt_trace *trace, const struct gt_event *event)
@@ -239,6 +264,8 @@ static int event_comm(struct gt_trace *trace, const struct gt_event *event)
 	uint32_t thread, process;
 	int r;
 
+	if (event->comm.exec)
+		revive_main_thread(trace, event);
 	r = find_thread(trace, event->pid, event->tid,
 			event->comm.exec ? GT_PHASE_NO : GT_PHASE_UNKNOWN, &thread);
 	if (r < 0)
@@ -348,6 +375,9 @@ int gt_trace_finish(struct gt_trace *trace)
 		if (r < 0)
 			return r;
 	}
+	for (uint32_t i = 0; i < trace->processes.count; i++)
+		trace->processes.items[i].maps_other_python =
+			gt_interpreter_is_other(trace, i);
 	r = gt_loss_apply(trace);
 	machine_free(trace->machine);
 	trace->machine = NULL;
