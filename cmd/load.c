@@ -83,8 +83,12 @@ static int64_t probe_cost_ns(const struct gt_meta *meta, const struct gt_trace *
 static void describe_directory(struct gt_recording *recording)
 {
 	const struct gt_meta *meta = &recording->meta;
+	struct gt_trace *trace = recording->trace;
 	struct gt_report_meta *report = &recording->report_meta;
 
+	/* The target's fork came before the recording. */
+	if (trace->processes.count > 0 && trace->processes.items[0].ppid == 0)
+		trace->processes.items[0].ppid = meta->recorder_pid;
 	report->command = meta->command;
 	report->hostname = meta->hostname;
 	report->python_path = meta->program;
@@ -147,6 +151,12 @@ static int load_directory(const char *path, struct gt_progress *progress,
 
 	if (!meta_path || !gil_path)
 		return gt_error_oom();
+	if (access(meta_path, F_OK) < 0 && access(gil_path, F_OK) == 0) {
+		gt_error("the recording in %s was cut off: it has events, and no meta.json\n"
+			 "  record again",
+			 path);
+		return -ENODATA;
+	}
 	if (access(meta_path, F_OK) < 0 && errno == ENOENT) {
 		gt_error("%s is not a trace directory: it has no meta.json\n"
 			 "  giltrace makes one with --keep-data, or with giltrace record",
@@ -165,7 +175,10 @@ int gt_recording_load(const char *path, struct gt_progress *progress,
 	struct stat status;
 
 	if (stat(path, &status) < 0)
-		return gt_error_errno(-errno, "cannot read %s", path);
+		return gt_error_errno(-errno,
+				      "cannot read %s\n"
+				      "  give a trace directory of giltrace, or a perf.data file",
+				      path);
 	return S_ISDIR(status.st_mode) ? load_directory(path, progress, recording)
 				       : load_file(path, false, progress, recording);
 }

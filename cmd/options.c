@@ -13,7 +13,6 @@
 
 #define DEFAULT_OUTPUT "giltrace.html"
 #define DEFAULT_DIRECTORY "giltrace.data"
-/* A ring must hold a few records, and the kernel's sizes are 32 bits. */
 #define MIN_BUFFER_BYTES UINT64_C(4096)
 #define MAX_BUFFER_BYTES (UINT64_C(1) << 30)
 
@@ -100,7 +99,8 @@ static const char help[] =
 	"      --summary-json FILE   write the summary as JSON\n"
 	"      --keep-data DIR   keep the recorded data in DIR, for `giltrace report DIR`\n"
 	"      --python PATH     the interpreter (default: what python3 on PATH really runs)\n"
-	"      --buffer-size SIZE    of each CPU's ring, such as 512K or 64M\n"
+	"      --buffer-size SIZE    of each CPU's ring, such as 512K or 64M; at least\n"
+	"                        128K, and rounded up to a power of two\n"
 	"      --group NAME      of the probes that `giltrace probe` manages (default: gil)\n"
 	"      --json            let doctor write JSON\n"
 	"  -v, --verbose         say more\n"

@@ -38,9 +38,10 @@ static int check_script(const char *script)
 		return 0;
 	if (stat(script, &status) < 0 || access(script, R_OK) < 0) {
 		err = -errno;
-		gt_error_errno(err, "cannot run %s%s", script,
-			       gt_options_is_verb(script) ? "\n  a verb goes before the options"
-							  : "");
+		gt_error_errno(err, "cannot run %s\n  %s", script,
+			       gt_options_is_verb(script)
+				       ? "a verb goes before the options"
+				       : "give the path of a script, -m MODULE or -c CODE");
 		/* A file in place of a folder on the way is as good as nothing there. */
 		return err == -ENOTDIR ? -ENOENT : err;
 	}
@@ -63,7 +64,7 @@ static char **target_arguments(const struct gt_options *options, const char *pro
 
 	while (options->arguments[count])
 		count++;
-	arguments = calloc(count + 4, sizeof(*arguments));
+	arguments = calloc(count + 5, sizeof(*arguments));
 	if (!arguments)
 		return NULL;
 	arguments[used++] = (char *)program;
@@ -74,6 +75,9 @@ static char **target_arguments(const struct gt_options *options, const char *pro
 		arguments[used++] = (char *)"-c";
 		arguments[used++] = (char *)options->code;
 	} else {
+		/* A script may have a name like an option's; a lone dash is standard input. */
+		if (options->script[0] == '-' && options->script[1] != '\0')
+			arguments[used++] = (char *)"--";
 		arguments[used++] = (char *)options->script;
 	}
 	memcpy(arguments + used, options->arguments, count * sizeof(*arguments));
@@ -138,6 +142,7 @@ static int describe(struct gt_meta *meta, struct gt_traced_python *python, char 
 	python->sites = (struct gt_gil_sites){0};
 	meta->clock_ns = gt_clock_ns(CLOCK_MONOTONIC);
 	meta->realtime_ns = gt_clock_ns(CLOCK_REALTIME);
+	meta->recorder_pid = (uint32_t)getpid();
 	meta->exit_status = -1;
 	meta->event_cost_ns = -1;
 	return 0;
@@ -221,6 +226,13 @@ static int record_target(const char *directory, const struct gt_interpreter *int
 	return 0;
 }
 
+static bool is_directory(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 int gt_record_into(const struct gt_options *options, const char *directory, int *ret_status)
 {
 	_cleanup_(gt_traced_python_clear) struct gt_traced_python python = {0};
@@ -239,10 +251,15 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 	r = gt_traced_python_find(options, &python);
 	if (r != 0)
 		return r;
-	if (mkdir(directory, 0777) < 0 && errno != EEXIST) {
-		gt_error_errno(-errno, "cannot make the directory %s", directory);
+	if (mkdir(directory, 0777) < 0 && (errno != EEXIST || !is_directory(directory))) {
+		gt_error_errno(-errno,
+			       "cannot make the directory %s\n"
+			       "  let --keep-data name a new one where you can write",
+			       directory);
 		return GT_EXIT_FAILURE;
 	}
+	/* What an earlier recording left there is not about this one. */
+	(void)unlink(meta_path);
 	arguments = target_arguments(options, python.interpreter.program);
 	if (!arguments) {
 		gt_error_oom();

@@ -2,6 +2,7 @@
 /* giltrace report: reads what was recorded, and writes the outputs. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "cmd/exit_status.h"
@@ -10,6 +11,16 @@
 #include "cmd/progress.h"
 #include "cmd/verbs.h"
 
+/* Of two that have one name, the first would be lost. */
+static bool is_named_twice(const struct gt_options *options, const char *output)
+{
+	uint32_t count = options->summary_json && strcmp(options->summary_json, output) == 0;
+
+	gt_array_for_each (&options->outputs, other)
+		count += strcmp(*other, output) == 0;
+	return count > 1;
+}
+
 int gt_report_check_outputs(const struct gt_options *options)
 {
 	gt_array_for_each (&options->outputs, output) {
@@ -17,6 +28,11 @@ int gt_report_check_outputs(const struct gt_options *options)
 
 		if (gt_sink_check(*output) < 0)
 			return -EIO;
+		if (is_named_twice(options, *output)) {
+			gt_error("%s is named for two outputs\n  give each a name of its own",
+				 *output);
+			return -EINVAL;
+		}
 		if (!gt_render_for_path(*output, &gzip)) {
 			gt_error("cannot tell the format of %s from its name\n"
 				 "  let it end in .html, .json or .json.gz",
@@ -51,18 +67,15 @@ static int render(const struct gt_report *report, gt_render_function function, c
 	return gt_sink_close(GT_STEAL(sink));
 }
 
-static int render_summary(const struct gt_report *report)
+/* That nobody reads our standard error is no failure of the report. */
+static void render_summary(const struct gt_report *report)
 {
-	_cleanup_(gt_sink_abandonp) struct gt_sink *sink = NULL;
-	int r;
+	struct gt_sink *sink;
 
-	r = gt_sink_open_stream(stderr, &sink);
-	if (r < 0)
-		return r;
-	r = gt_render_summary(report, sink);
-	if (r < 0)
-		return gt_error_oom();
-	return gt_sink_close(GT_STEAL(sink));
+	if (gt_sink_open_stream(stderr, &sink) < 0)
+		return;
+	gt_render_summary(report, sink);
+	(void)gt_sink_close(sink);
 }
 
 static int render_all(const struct gt_options *options, const struct gt_report *report,
@@ -83,11 +96,8 @@ static int render_all(const struct gt_options *options, const struct gt_report *
 		if (r < 0)
 			return r;
 	}
-	if (!options->quiet) {
-		r = render_summary(report);
-		if (r < 0)
-			return r;
-	}
+	if (!options->quiet)
+		render_summary(report);
 	gt_array_for_each (&options->outputs, output)
 		gt_info("wrote %s", *output);
 	return 0;

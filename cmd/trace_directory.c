@@ -10,6 +10,20 @@
 #include "base/log.h"
 #include "base/temporary.h"
 
+/* Calls FUNCTION for the directory, then for the files in it: a signal handler cannot look. */
+static void for_each_note(const char *path, void (*function)(const char *path))
+{
+	static const char *const names[] = {"gil.perf.data", "meta.json"};
+
+	function(path);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_free_ char *file = gt_format("%s/%s", path, names[i]);
+
+		if (file)
+			function(file);
+	}
+}
+
 void gt_trace_directory_removep(char **path)
 {
 	_cleanup_closedir_ DIR *directory = NULL;
@@ -17,26 +31,12 @@ void gt_trace_directory_removep(char **path)
 
 	if (!*path)
 		return;
-	gt_temporary_forget(*path);
 	directory = opendir(*path);
 	while (directory && (entry = readdir(directory)))
 		(void)unlinkat(dirfd(directory), entry->d_name, 0);
 	(void)rmdir(*path);
+	for_each_note(*path, gt_temporary_forget);
 	free(*path);
-}
-
-/* With the files that will be in it, since a signal handler cannot look. */
-static void note_directory(const char *path)
-{
-	static const char *const names[] = {"gil.perf.data", "meta.json"};
-
-	gt_temporary_add(path);
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		_cleanup_free_ char *file = gt_format("%s/%s", path, names[i]);
-
-		if (file)
-			gt_temporary_add(file);
-	}
 }
 
 int gt_trace_directory_make_temporary(char **ret_path)
@@ -52,7 +52,7 @@ int gt_trace_directory_make_temporary(char **ret_path)
 				      "cannot make a directory for the recorded data in %s\n"
 				      "  set TMPDIR, or give --keep-data",
 				      parent && parent[0] == '/' ? parent : "/tmp");
-	note_directory(path);
+	for_each_note(path, gt_temporary_add);
 	*ret_path = GT_STEAL(path);
 	return 0;
 }

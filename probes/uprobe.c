@@ -4,9 +4,11 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tracefs/tracefs.h>
 #include <unistd.h>
 
@@ -16,7 +18,8 @@
 #include "python/gil_sites.h"
 
 #define GROUP_PREFIX "giltrace_"
-#define MAX_GROUP_BYTES 64 /* MAX_EVENT_NAME_LEN of the kernel */
+#define INITIAL_PID_NAMESPACE 0xeffffffcU /* PROC_PID_INIT_INO of the kernel */
+#define MAX_GROUP_BYTES 64		  /* MAX_EVENT_NAME_LEN of the kernel */
 
 struct gt_uprobes {
 	char *group;
@@ -42,6 +45,10 @@ static int error_install(int err, const char *file)
 	case -ENOENT:
 		gt_error("cannot install the GIL's probes: this kernel has no uprobe_events\n"
 			 "  it needs CONFIG_UPROBE_EVENTS");
+		break;
+	case -EROFS:
+		gt_error_errno(err, "cannot install the GIL's probes: tracefs cannot be written\n"
+				    "  mount it anew: mount -o remount,rw /sys/kernel/tracing");
 		break;
 	default:
 		gt_error_errno(err, "cannot install a probe in %s", file);
@@ -76,6 +83,19 @@ static void remove_group(const char *group)
 	tracefs_dynevent_list_free(probes);
 }
 
+/*
+ * The name of the group of process PID. Tracing is the whole machine's, and a pid is not: in a
+ * container the name has the number of its PID namespace too, so that another one's 7 is not ours.
+ */
+static char *own_group(pid_t pid)
+{
+	struct stat status;
+
+	if (stat("/proc/self/ns/pid", &status) < 0 || status.st_ino == INITIAL_PID_NAMESPACE)
+		return gt_format(GROUP_PREFIX "%d", (int)pid);
+	return gt_format(GROUP_PREFIX "%d_%" PRIu64, (int)pid, (uint64_t)status.st_ino);
+}
+
 int gt_uprobes_install(const char *group, const char *file, uint16_t machine,
 		       const struct gt_gil_sites *sites, struct gt_uprobes **ret)
 {
@@ -104,7 +124,7 @@ int gt_uprobes_install(const char *group, const char *file, uint16_t machine,
 	uprobes = calloc(1, sizeof(*uprobes));
 	if (!uprobes)
 		return gt_error_oom();
-	uprobes->group = group ? strdup(group) : gt_format(GROUP_PREFIX "%d", (int)getpid());
+	uprobes->group = group ? strdup(group) : own_group(getpid());
 	if (!uprobes->group)
 		return gt_error_oom();
 	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_RETAKE; kind++) {
@@ -253,6 +273,7 @@ static bool is_living_giltrace(pid_t pid)
 /* Whether GROUP is one of ours whose process is gone, or whose number another program has now. */
 static bool is_leftover(const char *group)
 {
+	_cleanup_free_ char *ours = NULL;
 	char *end;
 	long pid;
 
@@ -260,7 +281,11 @@ static bool is_leftover(const char *group)
 		return false;
 	errno = 0;
 	pid = strtol(group + strlen(GROUP_PREFIX), &end, 10);
-	if (errno || *end || end == group + strlen(GROUP_PREFIX) || pid <= 0 || pid > INT_MAX)
+	if (errno || pid <= 0 || pid > INT_MAX)
+		return false;
+	/* Of another namespace, nobody here can tell whether it lives. */
+	ours = own_group((pid_t)pid);
+	if (!ours || strcmp(group, ours) != 0)
 		return false;
 	return pid == getpid() || !is_living_giltrace((pid_t)pid);
 }

@@ -12,7 +12,7 @@ void gt_temporary_add(const char *path);
 void gt_temporary_forget(const char *path);
 
 /*
- * From now on a signal that ends the program removes what is noted, last noted first, and then ends it
- * as it would have. One that is ignored stays so.
+ * From now on a signal that ends the program removes what is noted, last noted first, and then ends
+ * it as it would have. One that is ignored stays so.
  */
 void gt_temporary_remove_on_signals(void);

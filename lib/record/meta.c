@@ -50,6 +50,7 @@ static json_t *meta_json(const struct gt_meta *meta)
 	gt_json_set(&object, "probe", gt_json_text(meta->probe));
 	gt_json_set(&object, "found_by", gt_json_text(meta->found_by));
 	gt_json_set(&object, "sites", gt_meta_sites_json(&meta->sites));
+	gt_json_set(&object, "recorder_pid", gt_json_integer(meta->recorder_pid));
 	gt_json_set(&object, "clock", json_string("CLOCK_MONOTONIC"));
 	gt_json_set(&object, "clock_ns", gt_json_integer(meta->clock_ns));
 	gt_json_set(&object, "realtime_ns", gt_json_integer(meta->realtime_ns));
@@ -143,10 +144,9 @@ static int read_object(const json_t *object, struct gt_meta *meta)
 	meta->build_id = get_text(python, "build_id");
 	meta->probe = get_text(object, "probe");
 	meta->found_by = get_text(object, "found_by");
+	meta->recorder_pid = (uint32_t)get_unsigned(object, "recorder_pid");
 	meta->clock_ns = get_unsigned(object, "clock_ns");
 	meta->realtime_ns = get_unsigned(object, "realtime_ns");
-	meta->buffer_bytes = get_unsigned(object, "buffer_bytes");
-	meta->lost = get_unsigned(object, "lost");
 	meta->exit_status = get_integer(object, "exit_status");
 	meta->event_cost_ns = get_integer(object, "event_cost_ns");
 	r = read_command(json_object_get(object, "command"), meta);

@@ -22,6 +22,7 @@ struct gt_meta {
 	char *probe;	/* "uprobe" */
 	char *found_by; /* "symbols" */
 	struct gt_gil_sites sites;
+	uint32_t recorder_pid; /* of giltrace: the target's parent; 0 when not known */
 	uint64_t clock_ns;     /* one moment on CLOCK_MONOTONIC … */
 	uint64_t realtime_ns;  /* … and on CLOCK_REALTIME */
 	uint64_t buffer_bytes; /* of each CPU's ring */

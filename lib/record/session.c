@@ -56,7 +56,8 @@ void gt_session_free(struct gt_session *session)
 		return;
 	if (session->signal_fd >= 0)
 		close(session->signal_fd);
-	/* SIGPIPE stays ignored: the report, too, is to be finished when nobody reads its messages. */
+	/* SIGPIPE stays ignored: the report, too, is to be finished when nobody reads its messages.
+	 */
 	sigaction(SIGCHLD, &session->old_sigchld, NULL);
 	sigprocmask(SIG_SETMASK, &session->old_mask, NULL);
 	if (session->ended_by)
@@ -72,8 +73,8 @@ void gt_session_init_target(const struct gt_session *session, struct gt_target_s
 }
 
 /*
- * A signal that comes while everything is being set up ends giltrace, as soon as that is undone; one that
- * is ignored is queued all the same while it is blocked.
+ * A signal that comes while everything is being set up ends giltrace, as soon as that is undone;
+ * one that is ignored is queued all the same while it is blocked.
  */
 static bool was_ended(struct gt_session *session)
 {

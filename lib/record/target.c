@@ -38,7 +38,8 @@ static _Noreturn void run_child(const struct gt_target_spec *spec, int hold_fd, 
 
 	if (read_retrying(hold_fd, &byte, 1) != 1)
 		_exit(125);
-	/* Giltrace's own handlers are not the child's: they would remove what the parent records. */
+	/* Giltrace's own handlers are not the child's: they would remove what the parent records.
+	 */
 	for (size_t i = 0; gt_ending_signal(i) != 0; i++) {
 		struct sigaction action;
 

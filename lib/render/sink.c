@@ -82,8 +82,8 @@ static int error_open(int err, const char *path)
 }
 
 /*
- * What our standard output or error goes to must be written through that: a rename would part it from
- * those who have it open, and another descriptor would write over what they have written.
+ * What our standard output or error goes to must be written through that: a rename would part it
+ * from those who have it open, and another descriptor would write over what they have written.
  */
 static int open_standard_stream(const struct stat *status)
 {

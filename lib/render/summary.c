@@ -170,18 +170,16 @@ static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 			       "Lost: %" PRIu64 " events. A larger --buffer-size may keep them.\n",
 			       trace->lost);
 	if (unknown_ns)
-		gt_sink_printf(
-			sink,
-			"Unknown: %s of all threads' time, left out of the percentages.\n",
-			format_ns(unknown_ns, text));
+		gt_sink_printf(sink,
+			       "Unknown: %s of all threads' time, left out of the percentages.\n",
+			       format_ns(unknown_ns, text));
 	if (trace->inferred)
 		gt_sink_printf(sink,
 			       "Inferred: %" PRIu64 " moments that were not seen themselves.\n",
 			       trace->inferred);
 	if (others)
-		gt_sink_printf(sink,
-			       "Not traced: %" PRIu32 " process%s of another Python.\n", others,
-			       others == 1 ? "" : "es");
+		gt_sink_printf(sink, "Not traced: %" PRIu32 " process%s of another Python.\n",
+			       others, others == 1 ? "" : "es");
 	if (report->meta->probe_cost_ns > 0)
 		gt_sink_printf(sink,
 			       "Probing itself took about %s (an estimate), a part of which counts "

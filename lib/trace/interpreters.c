@@ -80,8 +80,8 @@ static void warn_without_retake(const char *path, const char *why)
 }
 
 /*
- * Where the file's GIL is asked back, or nowhere, with a warning. False for a file without a GIL of its
- * own, such as a program that uses libpython.
+ * Where the file's GIL is asked back, or nowhere, with a warning. False for a file without a GIL of
+ * its own, such as a program that uses libpython.
  */
 static bool find_sites(const struct gt_interpreter_candidate *candidate, struct gt_gil_sites *ret)
 {
@@ -141,8 +141,7 @@ static int set_python(struct gt_trace *trace, uint32_t process, uint32_t python,
 
 		if (*offset < file_offset || *offset - file_offset >= length)
 			continue;
-		address = gt_array_push(
-			&trace->machine->processes.items[process].retake_addresses);
+		address = gt_array_push(&trace->machine->processes.items[process].retake_addresses);
 		if (!address)
 			return -ENOMEM;
 		*address = start + (*offset - file_offset);

@@ -40,7 +40,8 @@ struct gt_gil_state {
 	uint64_t last_end_ns;
 };
 
-/* A mapped file that may be an interpreter. Whether it is one is asked when the process uses a GIL. */
+/* A mapped file that may be an interpreter. Whether it is one is asked when the process uses a GIL.
+ */
 struct gt_interpreter_candidate {
 	char *path;
 	char *build_id; /* hexadecimal, "" when not known */

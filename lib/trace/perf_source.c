@@ -37,6 +37,14 @@ struct gt_perf_source {
 	uint64_t lost_counted; /* by perf at the end of the file, the same ones included */
 };
 
+/* Without these a moment belongs to nobody, or nowhere. */
+static bool has_time_and_thread(const struct gt_perf_event *event)
+{
+	uint64_t needed = PERF_SAMPLE_TIME | PERF_SAMPLE_TID;
+
+	return (event->attr->sample_type & needed) == needed;
+}
+
 static int find_event(struct gt_perf_source *source, size_t which, bool *ret_found)
 {
 	*ret_found = false;
@@ -54,6 +62,16 @@ static int find_event(struct gt_perf_source *source, size_t which, bool *ret_fou
 		meaning->has_field = r >= 0 && meaning->field.size == sizeof(uint64_t);
 		if (!meaning->has_field && gil_events[which].type != GT_EVENT_TAKE)
 			continue;
+		if (!has_time_and_thread(event)) {
+			gt_error("the events of %s have no times or no threads\n"
+				 "  record them with: perf record -T -k CLOCK_MONOTONIC",
+				 source->path);
+			return -ENODATA;
+		}
+		if (!event->attr->inherit)
+			gt_warning("%s was recorded without following new threads: theirs are "
+				   "missing",
+				   source->path);
 		meaning->is_gil_event = true;
 		meaning->type = gil_events[which].type;
 		/* One is enough: the same moment recorded twice would be two. */
@@ -79,8 +97,10 @@ int gt_perf_source_new(struct gt_perfdata *perfdata, const char *path, struct gt
 		bool found;
 		int r = find_event(source, i, &found);
 
-		if (r < 0)
+		if (r == -ENOMEM)
 			return gt_error_oom();
+		if (r < 0)
+			return r;
 		if (found)
 			continue;
 		if (gil_events[i].type != GT_EVENT_SWITCHED) {

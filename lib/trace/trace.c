@@ -246,8 +246,8 @@ static int exec_process(struct gt_trace *trace, uint32_t process, uint32_t main_
 }
 
 /*
- * Where another thread than the main one called exec, the main one has ended before, and its number is
- * the other's now: one life, as far as anybody can see.
+ * Where another thread than the main one called exec, the main one has ended before, and its number
+ * is the other's now: one life, as far as anybody can see.
  */
 static void revive_main_thread(struct gt_trace *trace, const struct gt_event *event)
 {
@@ -376,8 +376,7 @@ int gt_trace_finish(struct gt_trace *trace)
 			return r;
 	}
 	for (uint32_t i = 0; i < trace->processes.count; i++)
-		trace->processes.items[i].maps_other_python =
-			gt_interpreter_is_other(trace, i);
+		trace->processes.items[i].maps_other_python = gt_interpreter_is_other(trace, i);
 	r = gt_loss_apply(trace);
 	machine_free(trace->machine);
 	trace->machine = NULL;

@@ -34,13 +34,13 @@ struct gt_interval {
 
 struct gt_process {
 	uint32_t pid, ppid;
-	uint32_t parent;      /* index, or GT_NONE */
-	uint32_t main_thread; /* index, or GT_NONE when it was not seen */
+	uint32_t parent;		    /* index, or GT_NONE */
+	uint32_t main_thread;		    /* index, or GT_NONE when it was not seen */
 	uint32_t first_thread, last_thread; /* in the order of their births; GT_NONE: none */
-	uint32_t first_gil, last_gil;       /* likewise */
+	uint32_t first_gil, last_gil;	    /* likewise */
 	uint64_t start_ns, end_ns;
-	char *command;	 /* comm of its main thread */
-	uint32_t python; /* index; GT_NONE: it maps no interpreter that is known */
+	char *command;		/* comm of its main thread */
+	uint32_t python;	/* index; GT_NONE: it maps no interpreter that is known */
 	bool maps_other_python; /* another one, which was not probed */
 	uint64_t gil_events;
 };
@@ -49,7 +49,7 @@ struct gt_thread {
 	uint32_t tid;
 	uint32_t process;
 	uint32_t next_in_process; /* index, or GT_NONE */
-	char *name; /* as the kernel has it: any bytes but NUL */
+	char *name;		  /* as the kernel has it: any bytes but NUL */
 	uint64_t start_ns, end_ns;
 	uint64_t takes, acquired, releases, switched; /* as many as were seen */
 	uint64_t contended; /* acquisitions while which another thread held the GIL */
@@ -58,7 +58,7 @@ struct gt_thread {
 struct gt_gil {
 	uint32_t process;
 	uint32_t next_in_process; /* index, or GT_NONE */
-	uint64_t address; /* of its condition variable, which names it */
+	uint64_t address;	  /* of its condition variable, which names it */
 };
 
 /*
