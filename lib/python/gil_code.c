@@ -80,7 +80,29 @@ static uint64_t guess_target_x86_64(const unsigned char *bytes, uint64_t left, u
 	return address + opcode_size + sizeof(distance) + (uint64_t)(int64_t)distance;
 }
 
-/* The same for bl and b, b.cond, cbz and cbnz, tbz and tbnz. */
+/* How far behind adrp a word is loaded from its page. Compilers put the two next to each other. */
+#define MAX_WORDS_TO_LOAD 8
+
+/* The address that "ldr x…, [xPAGE, #…]", among the next words, loads from. */
+static uint64_t guess_slot_aarch64(const unsigned char *bytes, uint64_t left, uint64_t page,
+				   uint32_t page_register)
+{
+	uint32_t word;
+
+	for (uint32_t i = 0; i < MAX_WORDS_TO_LOAD && left >= sizeof(word); i++) {
+		memcpy(&word, bytes, sizeof(word));
+		if ((word & 0xffc00000) == 0xf9400000 && (word >> 5 & 31) == page_register)
+			return page + (word >> 10 & 0xfff) * 8;
+		bytes += sizeof(word);
+		left -= sizeof(word);
+	}
+	return 0;
+}
+
+/*
+ * The same for bl and b, b.cond, cbz and cbnz, tbz and tbnz, and for adrp with ldr, which load a
+ * word to a register.
+ */
 static uint64_t guess_target_aarch64(const unsigned char *bytes, uint64_t left, uint64_t address)
 {
 	uint32_t word;
@@ -88,6 +110,12 @@ static uint64_t guess_target_aarch64(const unsigned char *bytes, uint64_t left, 
 	if (left < sizeof(word))
 		return 0;
 	memcpy(&word, bytes, sizeof(word));
+	if ((word & 0x9f000000) == 0x90000000) {
+		uint64_t pages = sign_extended((word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3), 21);
+
+		return guess_slot_aarch64(bytes + sizeof(word), left - sizeof(word),
+					  (address & ~UINT64_C(0xfff)) + pages * 4096, word & 31);
+	}
 	if ((word & 0x7c000000) == 0x14000000)
 		return address + sign_extended(word, 26) * 4;
 	if ((word & 0xff000010) == 0x54000000 || (word & 0x7e000000) == 0x34000000)

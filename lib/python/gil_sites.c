@@ -16,8 +16,11 @@
 #include "python/gil_code.h"
 #include "python/gil_flow.h"
 
-/* An interpreter has up to 13. Each is followed: that takes time. */
-#define MAX_RELEASES 256
+/*
+ * An interpreter signals at up to 15 places, and a program with many libraries linked in at some
+ * more. Each is compared to the others and followed: that takes time.
+ */
+#define MAX_SIGNALS 256
 
 struct search {
 	struct gt_gil_code code;
@@ -324,21 +327,24 @@ static bool symbols_confirm(struct search *search)
 
 static int run_search(const struct gt_elf *elf, struct search *search)
 {
+	uint32_t signal_count = 0;
 	int r;
 
 	/* sizeof(pthread_cond_t) + sizeof(pthread_mutex_t) of glibc */
 	search->switch_distance = gt_elf_machine(elf) == EM_AARCH64 ? 0x60 : 0x58;
+	gt_array_for_each (&search->code.calls, call)
+		signal_count += call->callee == GT_GIL_CALLEE_COND_SIGNAL;
+	if (signal_count > MAX_SIGNALS) {
+		gt_error("cannot find the GIL in %s: too many locks look like it",
+			 gt_elf_path(elf));
+		return -ENODATA;
+	}
 	r = find_takes(search);
 	if (r < 0)
 		return r;
 	r = find_signals(search);
 	if (r < 0)
 		return r;
-	if (search->releases.count > MAX_RELEASES) {
-		gt_error("cannot find the GIL in %s: too many locks look like it",
-			 gt_elf_path(elf));
-		return -ENODATA;
-	}
 	r = find_callers(search);
 	if (r < 0)
 		return r;
