@@ -10,14 +10,15 @@ _giltrace() {
 	# Behind the program, everything is the program's.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-o | --output | --summary-json | --keep-data | --python | --buffer-size) ((i++)) ;;
+		-o | --output | --summary-json | --keep-data | --python | --buffer-size | --group) ((i++)) ;;
 		-c) ((i + 1 >= COMP_CWORD)) || break ;;
 		-m) ((i + 1 >= COMP_CWORD)) || break ;;
 		-*) ;;
-		run | record | report)
+		run | record | report | doctor | probe)
 			[[ -z $verb ]] || break
 			verb=${COMP_WORDS[i]}
 			;;
+		add | list | del) [[ $verb == probe ]] || break ;;
 		*) break ;;
 		esac
 	done
@@ -27,7 +28,7 @@ _giltrace() {
 	fi
 
 	case $previous in
-	-c | --buffer-size) return ;;
+	-c | --buffer-size | --group) return ;;
 	--keep-data)
 		compopt -o dirnames
 		return
@@ -49,15 +50,19 @@ _giltrace() {
 	esac
 	case $word in
 	-*)
-		if [[ $verb == report ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "$output_options" -- "$word")
-		else
-			mapfile -t COMPREPLY < <(compgen -W "$run_options --version" -- "$word")
-		fi
+		case $verb in
+		report) mapfile -t COMPREPLY < <(compgen -W "$output_options" -- "$word") ;;
+		doctor) mapfile -t COMPREPLY < <(compgen -W '--python --json -v --help' -- "$word") ;;
+		probe) mapfile -t COMPREPLY < <(compgen -W '--python --group -v --help' -- "$word") ;;
+		*) mapfile -t COMPREPLY < <(compgen -W "$run_options --version" -- "$word") ;;
+		esac
 		;;
 	*)
-		[[ -n $verb ]] || mapfile -t COMPREPLY < <(compgen -W 'run record report' -- "$word")
-		compopt -o default
+		case $verb in
+		'') mapfile -t COMPREPLY < <(compgen -W 'run record report doctor probe' -- "$word") ;;
+		probe) mapfile -t COMPREPLY < <(compgen -W 'add list del' -- "$word") ;;
+		esac
+		[[ $verb == doctor || $verb == probe ]] || compopt -o default
 		;;
 	esac
 }

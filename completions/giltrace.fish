@@ -1,12 +1,19 @@
 # Completion of giltrace(1) for fish.
 
-set -l verbs run record report
+set -l verbs run record report doctor probe
 set -l no_verb "not __fish_seen_subcommand_from $verbs"
-set -l runs "not __fish_seen_subcommand_from report"
+set -l runs "not __fish_seen_subcommand_from report doctor probe"
+set -l asks "__fish_seen_subcommand_from doctor probe"
 
 complete -c giltrace -n $no_verb -a run -d 'Run a program and report'
 complete -c giltrace -n $no_verb -a record -d 'Run a program and keep what was recorded'
 complete -c giltrace -n $no_verb -a report -d 'Report on a recording'
+complete -c giltrace -n $no_verb -a doctor -d 'Tell whether tracing will work here'
+complete -c giltrace -n $no_verb -a probe -d 'Manage probes that stay'
+complete -c giltrace -n '__fish_seen_subcommand_from probe' -f -a 'add list del'
+complete -c giltrace -n '__fish_seen_subcommand_from probe' -l group -x -d 'The group of the probes'
+complete -c giltrace -n '__fish_seen_subcommand_from doctor' -l json -d 'Write JSON'
+complete -c giltrace -n $asks -l python -r -F -a '(__fish_complete_command)' -d 'The interpreter'
 complete -c giltrace -n $no_verb -l version -d 'Print the version'
 complete -c giltrace -s o -l output -r -F -d 'Write a report: .html, .json, .json.gz'
 complete -c giltrace -l summary-json -r -F -d 'Write the figures as JSON'

@@ -29,9 +29,21 @@ _giltrace() {
 		((CURRENT--))
 		_arguments -S $outputs $running '1:script:_files -g "*.py"' '*:::argument:_files'
 		;;
+	doctor)
+		shift words
+		((CURRENT--))
+		_arguments -S '--python=[the interpreter]:interpreter:_command_names -e' \
+			'--json[write JSON]'
+		;;
+	probe)
+		shift words
+		((CURRENT--))
+		_arguments -S '--python=[the interpreter]:interpreter:_command_names -e' \
+			'--group=[the group of the probes]:group' '1:action:(add list del)'
+		;;
 	*)
 		_arguments -S $outputs $running '(- *)--version[print the version]' \
-			'1: :_alternative "verbs:verb:(run record report)" "files:script:_files -g \*.py"' \
+			'1: :_alternative "verbs:verb:(run record report doctor probe)" "files:script:_files -g \*.py"' \
 			'*:::argument:_files'
 		;;
 	esac

@@ -98,6 +98,8 @@ static bool find_sites(const struct gt_interpreter_candidate *candidate, struct 
 	else if (gt_elf_exports(elf, "PyEval_RestoreThread") && gt_gil_sites_find(elf, ret) < 0)
 		why = "where its GIL is asked back is not known";
 	said = gt_log_end_capture();
+	if (said)
+		gt_debug("%s", said);
 	if (why)
 		warn_without_retake(candidate->path, why);
 	return why || gt_elf_exports(elf, "PyEval_RestoreThread");
