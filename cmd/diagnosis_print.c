@@ -89,6 +89,9 @@ static void print_python(const struct gt_diagnosis *diagnosis)
 	printf("%21sthe GIL is in %s, %s\n", "", gt_interpreter_gil_file(interpreter),
 	       gt_elf_is_stripped(elf) ? "stripped" : "not stripped");
 	printf("%21sbuild-id %s\n", "", gt_elf_build_id(elf)[0] ? gt_elf_build_id(elf) : "none");
+	if (diagnosis->python.is_free_threaded)
+		printf("%21sfree-threaded, and its GIL is %s\n", "",
+		       interpreter->is_gil_enabled ? "on" : "off");
 	print_row("sites", diagnosis->has_sites);
 	if (!diagnosis->has_sites) {
 		putchar('\n');

@@ -245,12 +245,19 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 		gt_error_oom();
 		return GT_EXIT_FAILURE;
 	}
-	r = check_script(options->script);
-	if (r < 0)
-		return gt_exit_status_of(r);
 	r = gt_traced_python_find(options, &python);
 	if (r != 0)
 		return r;
+	/* In a root of its own the script is there, and relative to another folder. */
+	r = python.interpreter.root ? 0 : check_script(options->script);
+	if (r < 0)
+		return gt_exit_status_of(r);
+	if (!python.interpreter.is_gil_enabled)
+		gt_warning("the GIL of %s is off: it is free-threaded\n"
+			   "  there are no holds to report, unless an extension module turns the "
+			   "GIL on;\n"
+			   "  PYTHON_GIL=1 does, too",
+			   python.interpreter.program);
 	if (mkdir(directory, 0777) < 0 && (errno != EEXIST || !is_directory(directory))) {
 		gt_error_errno(-errno,
 			       "cannot make the directory %s\n"

@@ -5,6 +5,8 @@
 
 #include "cmd/exit_status.h"
 #include "cmd/options.h"
+#include "python/gil_sites_cache.h"
+#include "python/runtime_offsets.h"
 
 int gt_exit_status_of(int err)
 {
@@ -31,7 +33,8 @@ int gt_traced_python_find(const struct gt_options *options, struct gt_traced_pyt
 		return gt_exit_status_of(r);
 	/* From here on an error that looks like "not found" is one of giltrace's own. */
 	if (gt_elf_open(gt_interpreter_gil_file(&python->interpreter), &python->elf) < 0 ||
-	    gt_gil_sites_find(python->elf, &python->sites) < 0)
+	    gt_python_is_free_threaded(python->elf, &python->is_free_threaded) < 0 ||
+	    gt_gil_sites_find_cached(python->elf, &python->sites) < 0)
 		return GT_EXIT_FAILURE;
 	return 0;
 }

@@ -48,10 +48,11 @@ static int split_environment(const char *text, size_t size, char ***ret)
 
 static int parse_fields(const char *at, const char *end, struct gt_identity *identity)
 {
-	_cleanup_free_ char *has_module = NULL, *size_text = NULL;
+	_cleanup_free_ char *has_module = NULL, *has_gil = NULL, *size_text = NULL;
 	char **const fields[] = {&identity->version, &identity->implementation,
 				 &identity->program, &identity->executable,
 				 &identity->library, &has_module,
+				 &identity->pid,     &has_gil,
 				 &size_text};
 	const char *error;
 	size_t size;
@@ -63,6 +64,7 @@ static int parse_fields(const char *at, const char *end, struct gt_identity *ide
 			return r;
 	}
 	identity->has_module = strcmp(has_module, "yes") == 0;
+	identity->is_gil_enabled = strcmp(has_gil, "yes") == 0;
 	size = (size_t)strtonum(size_text, 0, end - at, &error);
 	if (error || (size_t)(end - at) - size < strlen(end_line) ||
 	    memcmp(at + size, end_line, strlen(end_line)) != 0)
@@ -94,6 +96,7 @@ void gt_identity_clear(struct gt_identity *identity)
 	free(identity->program);
 	free(identity->executable);
 	free(identity->library);
+	free(identity->pid);
 	gt_environment_free(identity->environment);
 	*identity = (struct gt_identity){0};
 }

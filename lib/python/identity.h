@@ -5,7 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The script, to be passed with -c; after it, the name of a module to look for, or nothing. */
+/*
+ * The script, to be passed with -c; behind it the number of the descriptor on which it is to wait,
+ * and the name of a module to look for, or nothing.
+ */
 extern const char gt_identity_script[];
 
 /* Strings may hold any byte. */
@@ -16,6 +19,8 @@ struct gt_identity {
 	char *executable;     /* what the kernel runs */
 	char *library;	      /* the libpython that is mapped, "" for none */
 	bool has_module;      /* the module that was asked for is there */
+	char *pid;	      /* as it sees it */
+	bool is_gil_enabled;  /* false: free-threaded, and off */
 	char **environment;   /* as it got it, NULL-terminated */
 };
 

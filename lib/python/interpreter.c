@@ -2,6 +2,7 @@
 #include "python/interpreter.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -132,16 +133,37 @@ static int refuse_silent(const char *path, const struct gt_program_output *outpu
 	return -EOPNOTSUPP;
 }
 
-static int ask(const char *path, const char *module, struct gt_identity *ret)
+/* Looks at the process that has answered, while it lives: where is its root directory? */
+static bool find_root(const char *output, size_t size, void *argument)
+{
+	_cleanup_(gt_identity_clear) struct gt_identity identity = {0};
+	_cleanup_free_ char *link = NULL;
+	char path[PATH_MAX], **root = argument;
+	ssize_t length;
+
+	if (gt_identity_parse(output, size, &identity) < 0)
+		return false;
+	link = gt_format("/proc/%s/root", identity.pid);
+	length = link ? readlink(link, path, sizeof(path)) : -1;
+	if (length > 1 && length < (ssize_t)sizeof(path))
+		*root = strndup(path, (size_t)length);
+	return true;
+}
+
+static int ask(const char *path, const char *module, struct gt_identity *ret, char **ret_root)
 {
 	_cleanup_(gt_program_output_clear) struct gt_program_output output = {0};
+	_cleanup_free_ char *hold = gt_format("%d", GT_PROGRAM_HOLD_FD);
 	/* Modules that nobody asks for need no site-packages: without, it starts in half the time.
 	 */
-	const char *arguments[] = {path, module ? "-c" : "-S", module ? gt_identity_script : "-c",
-				   module ? module : gt_identity_script, NULL};
+	const char *with_module[] = {path, "-c", gt_identity_script, hold, module, NULL};
+	const char *without[] = {path, "-S", "-c", gt_identity_script, hold, NULL};
 	int r;
 
-	r = gt_program_run((char *const *)arguments, START_TIMEOUT_NS, &output);
+	if (!hold)
+		return gt_error_oom();
+	r = gt_program_run((char *const *)(module ? with_module : without), START_TIMEOUT_NS,
+			   find_root, ret_root, &output);
 	if (r == -ENOMEM)
 		return gt_error_oom();
 	if (r == -ETIMEDOUT || r == -EFBIG) {
@@ -206,25 +228,54 @@ static bool is_same_file(const char *left, const char *right)
 	       a.st_ino == b.st_ino;
 }
 
+/* Puts ROOT before a path that was seen from inside. */
+static int move_out(const char *root, char **path)
+{
+	char *outside;
+
+	if (!*path)
+		return 0;
+	outside = gt_format("%s%s", root, *path);
+	if (!outside)
+		return gt_error_oom();
+	free(*path);
+	*path = outside;
+	return 0;
+}
+
+/* An interpreter in a root of its own, as chroot makes it. */
+static int settle_outside(char **path, char **root, struct gt_interpreter *interpreter)
+{
+	int r;
+
+	free(interpreter->program);
+	interpreter->program = GT_STEAL(*path);
+	interpreter->root = GT_STEAL(*root);
+	r = move_out(interpreter->root, &interpreter->executable);
+	return r < 0 ? r : move_out(interpreter->root, &interpreter->library);
+}
+
 /* Fills RET from what PATH said, and takes the strings over. */
 static void settle(char **path, struct gt_identity *identity, struct gt_interpreter *ret)
 {
 	*ret = (struct gt_interpreter){
 		.executable = GT_STEAL(identity->executable),
 		.version = GT_STEAL(identity->version),
+		.is_gil_enabled = identity->is_gil_enabled,
 	};
 	if (identity->library[0] != '\0')
 		ret->library = GT_STEAL(identity->library);
-	ret->program = identity->program[0] != '\0' ? GT_STEAL(identity->program) : GT_STEAL(*path);
+	ret->program = identity->program[0] != '\0' ? GT_STEAL(identity->program) : strdup(*path);
 	/* What was called is a shim, which may have set up more than a path. */
-	if (!is_same_file(*path ? *path : ret->program, ret->executable))
+	if (!is_same_file(*path, ret->executable))
 		ret->environment = GT_STEAL(identity->environment);
 }
 
 int gt_interpreter_resolve(const struct gt_interpreter_request *request, struct gt_interpreter *ret)
 {
 	_cleanup_(gt_identity_clear) struct gt_identity identity = {0};
-	_cleanup_free_ char *path = NULL, *module = NULL;
+	_cleanup_(gt_interpreter_clear) struct gt_interpreter interpreter = {0};
+	_cleanup_free_ char *path = NULL, *module = NULL, *root = NULL;
 	int r;
 
 	if (request->module) {
@@ -240,7 +291,7 @@ int gt_interpreter_resolve(const struct gt_interpreter_request *request, struct 
 		if (r < 0)
 			return r;
 	}
-	r = ask(path, module, &identity);
+	r = ask(path, module, &identity, &root);
 	if (r < 0)
 		return r;
 	r = check_identity(path, &identity);
@@ -252,7 +303,16 @@ int gt_interpreter_resolve(const struct gt_interpreter_request *request, struct 
 			 request->module, identity.program[0] ? identity.program : path);
 		return -ENOPKG;
 	}
-	settle(&path, &identity, ret);
+	settle(&path, &identity, &interpreter);
+	if (!interpreter.program)
+		return gt_error_oom();
+	if (root) {
+		r = settle_outside(&path, &root, &interpreter);
+		if (r < 0)
+			return r;
+	}
+	*ret = interpreter;
+	interpreter = (struct gt_interpreter){0};
 	return 0;
 }
 
@@ -262,6 +322,7 @@ void gt_interpreter_clear(struct gt_interpreter *interpreter)
 	free(interpreter->executable);
 	free(interpreter->library);
 	free(interpreter->version);
+	free(interpreter->root);
 	gt_environment_free(interpreter->environment);
 	*interpreter = (struct gt_interpreter){0};
 }

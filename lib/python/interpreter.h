@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/macros.h"
 
 struct gt_interpreter {
@@ -12,6 +14,12 @@ struct gt_interpreter {
 	char *executable; /* the ELF file that runs */
 	char *library;	  /* the libpython that it maps, or NULL when that is linked in */
 	char *version;	  /* "3.11.7" */
+	/*
+	 * The root directory that it runs in, NULL for our own. PROGRAM is then what was called,
+	 * which leads there; the other paths are ours.
+	 */
+	char *root;
+	bool is_gil_enabled; /* false: free-threaded, and its GIL is off as it is started now */
 	/* The environment that a shim sets up for it, NULL-terminated; NULL: the caller's own. */
 	char **environment;
 };

@@ -89,6 +89,9 @@ struct run {
 	struct stream output, errors;
 	pid_t pid; /* 0: none, or it has been waited for */
 	int status;
+	int hold_fd; /* to be closed when the listener has heard all */
+	gt_program_listener listener;
+	void *listener_argument;
 };
 
 static void run_clear(struct run *run)
@@ -99,6 +102,7 @@ static void run_clear(struct run *run)
 		while (waitpid(run->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
+	gt_closep(&run->hold_fd);
 	gt_closep(&run->output.fd);
 	gt_closep(&run->errors.fd);
 	free(run->output.text);
@@ -183,6 +187,11 @@ static int listen_until_end(struct run *run, uint64_t timeout_ns)
 		r = drain_both(run);
 		if (r < 0 || ended)
 			return r;
+		if (run->listener && run->hold_fd >= 0 && run->output.size > 0 &&
+		    run->listener(run->output.text, run->output.size, run->listener_argument)) {
+			close(run->hold_fd);
+			run->hold_fd = -1;
+		}
 		if (gt_clock_ns(CLOCK_MONOTONIC) >= deadline)
 			return -ETIMEDOUT;
 	}
@@ -191,7 +200,7 @@ static int listen_until_end(struct run *run, uint64_t timeout_ns)
 /* posix_spawn's own calls give an errno, positive. The files and attributes are set up by the
  * caller. */
 static int prepare(posix_spawn_file_actions_t *files, posix_spawnattr_t *attributes, int output,
-		   int errors)
+		   int errors, int hold)
 {
 	sigset_t all, none;
 	int r;
@@ -203,6 +212,8 @@ static int prepare(posix_spawn_file_actions_t *files, posix_spawnattr_t *attribu
 		r = posix_spawn_file_actions_adddup2(files, output, STDOUT_FILENO);
 	if (r == 0)
 		r = posix_spawn_file_actions_adddup2(files, errors, STDERR_FILENO);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(files, hold, GT_PROGRAM_HOLD_FD);
 	if (r == 0)
 		r = posix_spawnattr_setsigdefault(attributes, &all);
 	if (r == 0)
@@ -217,7 +228,7 @@ static int prepare(posix_spawn_file_actions_t *files, posix_spawnattr_t *attribu
 	return -r;
 }
 
-static int spawn(struct run *run, char *const arguments[], int output, int errors)
+static int spawn(struct run *run, char *const arguments[], int output, int errors, int hold)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
@@ -231,7 +242,7 @@ static int spawn(struct run *run, char *const arguments[], int output, int error
 		posix_spawn_file_actions_destroy(&files);
 		return r;
 	}
-	r = prepare(&files, &attributes, output, errors);
+	r = prepare(&files, &attributes, output, errors, hold);
 	if (r == 0)
 		r = -posix_spawn(&run->pid, arguments[0], &files, &attributes, arguments, environ);
 	if (r < 0)
@@ -255,21 +266,32 @@ static int open_stream(struct stream *stream, int *ret_writer)
 
 static int start(struct run *run, char *const arguments[])
 {
-	_cleanup_close_ int output = -1, errors = -1;
-	int r;
+	_cleanup_close_ int output = -1, errors = -1, hold = -1;
+	int fds[2], r;
 
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	hold = fds[0];
+	run->hold_fd = fds[1];
 	r = open_stream(&run->output, &output);
 	if (r < 0)
 		return r;
 	r = open_stream(&run->errors, &errors);
 	if (r < 0)
 		return r;
-	return spawn(run, arguments, output, errors);
+	return spawn(run, arguments, output, errors, hold);
 }
 
-int gt_program_run(char *const arguments[], uint64_t timeout_ns, struct gt_program_output *ret)
+int gt_program_run(char *const arguments[], uint64_t timeout_ns, gt_program_listener listener,
+		   void *listener_argument, struct gt_program_output *ret)
 {
-	_cleanup_(run_clear) struct run run = {.output = {.fd = -1}, .errors = {.fd = -1}};
+	_cleanup_(run_clear) struct run run = {
+		.output = {.fd = -1},
+		.errors = {.fd = -1},
+		.hold_fd = -1,
+		.listener = listener,
+		.listener_argument = listener_argument,
+	};
 	int r;
 
 	r = start(&run, arguments);

@@ -2,6 +2,7 @@
 /* Programs: finding one as the shell does, and running one to hear what it says. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,11 +22,21 @@ struct gt_program_output {
 	int status; /* as waitpid gives it */
 };
 
+/* An open descriptor in the program: it can wait on it for us to close the other end. */
+#define GT_PROGRAM_HOLD_FD 63
+
+/*
+ * Told what the program has said so far, each time it has said more. Once it returns true, nothing
+ * holds the program any longer, and it is not called again.
+ */
+typedef bool (*gt_program_listener)(const char *output, size_t size, void *argument);
+
 /*
  * Runs the file ARGUMENTS[0] with the caller's environment and with nothing to read, until it ends.
  * The caller clears RET. -ETIMEDOUT when that takes longer than TIMEOUT_NS: it has been killed
  * then; -EFBIG when it says more than a program that answers a question would; else a negative
  * errno: it cannot be started. Logs nothing.
  */
-int gt_program_run(char *const arguments[], uint64_t timeout_ns, struct gt_program_output *ret);
+int gt_program_run(char *const arguments[], uint64_t timeout_ns, gt_program_listener listener,
+		   void *listener_argument, struct gt_program_output *ret);
 void gt_program_output_clear(struct gt_program_output *output);

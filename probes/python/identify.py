@@ -58,10 +58,12 @@ fields = [
     os.readlink("/proc/self/exe"),
     library(),
 ]
-if len(sys.argv) > 1 and sys.version_info[0] > 2:
-    fields.append("yes" if has_module(sys.argv[1]) else "no")
+if len(sys.argv) > 2 and sys.version_info[0] > 2:
+    fields.append("yes" if has_module(sys.argv[2]) else "no")
 else:
     fields.append("")
+fields.append(str(os.getpid()))
+fields.append("yes" if getattr(sys, "_is_gil_enabled", lambda: True)() else "no")
 variables = environment()
 fields.append(str(len(variables)))
 
@@ -71,5 +73,10 @@ answer += variables + b"\ngiltrace-identity end\n"
 output = getattr(sys.stdout, "buffer", sys.stdout)
 output.write(answer)
 output.flush()
+# giltrace looks at this process while it lives: until then, its end of this pipe stays open.
+try:
+    os.read(int(sys.argv[1]), 1)
+except (OSError, IndexError):
+    pass
 # Not through the exit handlers, nor into an interactive session (PYTHONINSPECT).
 os._exit(0)

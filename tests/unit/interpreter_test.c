@@ -292,8 +292,9 @@ static void test_program_is_ended_in_time(void **state)
 				NULL};
 
 	(void)state;
-	assert_int_equal(gt_program_run(sleeper, UINT64_C(100000000), &output), -ETIMEDOUT);
-	assert_int_equal(gt_program_run(leaver, UINT64_C(4000000000), &output), 0);
+	assert_int_equal(gt_program_run(sleeper, UINT64_C(100000000), NULL, NULL, &output),
+			 -ETIMEDOUT);
+	assert_int_equal(gt_program_run(leaver, UINT64_C(4000000000), NULL, NULL, &output), 0);
 	assert_string_equal(output.output, "left\n");
 	assert_int_equal(output.status, 0);
 }
@@ -310,6 +311,7 @@ static void test_answers_are_checked(void **state)
 {
 	static const char answer[] = "noise\ngiltrace-identity 1\n"
 				     "3.11.7\0cpython\0/a b\0/c\0\0yes\0"
+				     "77\0no\0"
 				     "8\0A=1\0B=\n\0\ngiltrace-identity end\nnoise";
 	_cleanup_(gt_identity_clear) struct gt_identity identity = {0};
 	size_t size = sizeof(answer) - 1;
@@ -321,6 +323,8 @@ static void test_answers_are_checked(void **state)
 	assert_string_equal(identity.executable, "/c");
 	assert_string_equal(identity.library, "");
 	assert_true(identity.has_module);
+	assert_string_equal(identity.pid, "77");
+	assert_false(identity.is_gil_enabled);
 	assert_string_equal(identity.environment[0], "A=1");
 	assert_string_equal(identity.environment[1], "B=\n");
 	assert_null(identity.environment[2]);
