@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Machine code, read one instruction at a time, and told apart only as far as the flow of control
- * needs: calls, jumps, returns, and where they lead.
+ * needs: calls, jumps, returns, and where they lead. For those that go through a register, and for
+ * what a call is given, the addresses that instructions put into registers are understood as well.
  */
 #pragma once
 
