@@ -124,6 +124,9 @@ static void add_process(struct gt_trace *trace, const struct scenario *scenario,
 	process->main_thread = trace->threads.count;
 	process->command = need(strdup("python3"));
 	process->python = GT_NONE;
+	process->first_thread = trace->threads.count;
+	process->last_thread = trace->threads.count + scenario->threads - 1;
+	process->first_gil = process->last_gil = scenario->habits ? index : GT_NONE;
 	for (uint32_t i = 0; i < scenario->threads; i++) {
 		const struct habit *habit = scenario->habits ? &scenario->habits[i % 6] : NULL;
 		struct gt_thread *thread = need(gt_array_push(&trace->threads));
@@ -132,6 +135,8 @@ static void add_process(struct gt_trace *trace, const struct scenario *scenario,
 			habit = &scenario->habits[i];
 		thread->tid = process->pid + i;
 		thread->process = index;
+		thread->next_in_process =
+			i + 1 < scenario->threads ? trace->threads.count : GT_NONE;
 		thread->name = need(habit && i < 6 + 3U * (scenario->threads <= 9)
 					    ? strdup(habit->name)
 					    : gt_format("%s-%u", habit ? habit->name : "t", i));
@@ -211,6 +216,7 @@ static struct gt_trace *make_trace(const struct scenario *scenario, uint32_t int
 			struct gt_gil *gil = need(gt_array_push(&trace->gils));
 
 			gil->process = i;
+			gil->next_in_process = GT_NONE;
 			gil->address = GIL_ADDRESS + i * 0x1000;
 		}
 		run_process(trace, scenario, i, intervals / scenario->processes * (i + 1));

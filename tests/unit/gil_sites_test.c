@@ -431,6 +431,7 @@ static void test_stripped_interpreters(void **state)
 	(void)state;
 	if (check_installed("/usr/bin/python3.*") + check_installed(roots) == 0) {
 		print_message("no python3 in /usr/bin, and none in %s\n", roots);
+		free(GT_STEAL(roots)); /* skip() leaves without a cleanup */
 		skip();
 	}
 }
@@ -446,6 +447,7 @@ static void test_packed_interpreters(void **state)
 	assert_non_null(pattern);
 	if (glob(pattern, 0, NULL, &packed) != 0) {
 		print_message("no %s (GILTRACE_SHARED_PYTHONS names the folder)\n", pattern);
+		free(GT_STEAL(pattern));
 		skip();
 	}
 	for (size_t i = 0; i < packed.gl_pathc; i++) {
