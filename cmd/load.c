@@ -135,6 +135,11 @@ static int load_file(const char *path, bool has_meta, struct gt_progress *progre
 
 	recording->report_meta =
 		(struct gt_report_meta){.probe = "uprobe", .exit_status = -1, .probe_cost_ns = -1};
+	if (has_meta && recording->trace->processes.count > 0 &&
+	    recording->trace->processes.items[0].maps_replaced_python)
+		gt_warning("%s was replaced before the program was started: nothing was recorded\n"
+			   "  run giltrace again",
+			   recording->meta.gil_file);
 	if (has_meta)
 		describe_directory(recording);
 	else

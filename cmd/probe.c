@@ -26,8 +26,7 @@ static int add(const struct gt_options *options, const char *group)
 	r = gt_traced_python_find(options, &python);
 	if (r != 0)
 		return r;
-	if (gt_uprobes_install(group, gt_interpreter_gil_file(&python.interpreter),
-			       gt_elf_machine(python.elf), &python.sites, &uprobes) < 0)
+	if (gt_uprobes_install(group, python.elf, &python.sites, &uprobes) < 0)
 		return GT_EXIT_FAILURE;
 	gt_uprobes_keep(uprobes);
 	gt_info("probes are on the GIL of %s\n"

@@ -162,10 +162,10 @@ static void measure_cost(const struct gt_uprobes *uprobes, struct gt_meta *meta)
 }
 
 /* Opens everything around a target that is held, lets it run, and closes everything again. */
-static int record_target(const char *directory, const struct gt_interpreter *interpreter,
-			 uint16_t machine, char *const *arguments, struct gt_meta *meta,
-			 int *ret_wait_status)
+static int record_target(const char *directory, const struct gt_traced_python *python,
+			 char *const *arguments, struct gt_meta *meta, int *ret_wait_status)
 {
+	const struct gt_interpreter *interpreter = &python->interpreter;
 	_cleanup_(gt_session_freep) struct gt_session *session = NULL;
 	_cleanup_(gt_uprobes_removep) struct gt_uprobes *uprobes = NULL;
 	_cleanup_(gt_target_freep) struct gt_target *target = NULL;
@@ -197,8 +197,7 @@ static int record_target(const char *directory, const struct gt_interpreter *int
 	r = gt_session_new(&session);
 	if (r < 0)
 		return r;
-	r = gt_uprobes_install(NULL, gt_interpreter_gil_file(interpreter), machine, &meta->sites,
-			       &uprobes);
+	r = gt_uprobes_install(NULL, python->elf, &meta->sites, &uprobes);
 	if (r < 0)
 		return r;
 	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_RETAKE; kind++)
@@ -275,8 +274,7 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 	if (describe(&meta, &python, arguments) < 0)
 		return GT_EXIT_FAILURE;
 	meta.buffer_bytes = options->buffer_bytes ? options->buffer_bytes : default_buffer_bytes();
-	if (record_target(directory, &python.interpreter, gt_elf_machine(python.elf), arguments,
-			  &meta, &status) < 0)
+	if (record_target(directory, &python, arguments, &meta, &status) < 0)
 		return GT_EXIT_FAILURE;
 	*ret_status = shell_status(status);
 	meta.exit_status = *ret_status;

@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "elf/elf_file.h"
 #include "python/gil_sites.h"
 
 #define GROUP_PREFIX "giltrace_"
@@ -96,9 +97,11 @@ static char *own_group(pid_t pid)
 	return gt_format(GROUP_PREFIX "%d_%" PRIu64, (int)pid, (uint64_t)status.st_ino);
 }
 
-int gt_uprobes_install(const char *group, const char *file, uint16_t machine,
+int gt_uprobes_install(const char *group, const struct gt_elf *elf,
 		       const struct gt_gil_sites *sites, struct gt_uprobes **ret)
 {
+	const char *file = gt_elf_path(elf);
+	uint16_t machine = gt_elf_machine(elf);
 	_cleanup_(gt_uprobes_removep) struct gt_uprobes *uprobes = NULL;
 	_cleanup_close_ int fd = -1;
 	char through_fd[64];
@@ -135,6 +138,11 @@ int gt_uprobes_install(const char *group, const char *file, uint16_t machine,
 			if (r < 0)
 				return error_install(r, file);
 		}
+	}
+	/* In another file the same places may be anything: they must not even be tried. */
+	if (!gt_elf_is_current(elf)) {
+		gt_error("%s was replaced while giltrace looked at it\n  run giltrace again", file);
+		return -ESTALE;
 	}
 	*ret = GT_STEAL(uprobes);
 	return 0;

@@ -11,15 +11,16 @@
 
 #include "base/macros.h"
 
+struct gt_elf;
 struct gt_gil_sites;
 struct gt_uprobes;
 
 /*
- * Installs the probes in FILE, whose code is for MACHINE (EM_X86_64 …), in GROUP, or in this
- * process's own where that is NULL. On failure all of them are gone again, and a message has been
- * logged: -EACCES, -EPERM without rights, -EOPNOTSUPP, …
+ * Installs the probes in the file ELF, in GROUP, or in this process's own where that is NULL. On
+ * failure all of them are gone again, and a message has been logged: -EACCES, -EPERM without
+ * rights, -EOPNOTSUPP, -ESTALE when the file has been replaced since it was opened, …
  */
-int gt_uprobes_install(const char *group, const char *file, uint16_t machine,
+int gt_uprobes_install(const char *group, const struct gt_elf *elf,
 		       const struct gt_gil_sites *sites, struct gt_uprobes **ret);
 
 /* The group's name. Owned by UPROBES. */

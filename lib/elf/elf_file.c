@@ -44,6 +44,9 @@ static int map_file(struct gt_elf *elf)
 		return gt_error_errno(-errno, "cannot map %s", elf->path);
 	elf->image = image;
 	elf->image_size = (size_t)status.st_size;
+	elf->device = status.st_dev;
+	elf->inode = status.st_ino;
+	elf->changed = status.st_mtim;
 	elf->is_mapped = true;
 	return 0;
 }
@@ -253,6 +256,15 @@ const char *gt_elf_path(const struct gt_elf *elf)
 uint64_t gt_elf_size(const struct gt_elf *elf)
 {
 	return elf->image_size;
+}
+
+bool gt_elf_is_current(const struct gt_elf *elf)
+{
+	struct stat status;
+
+	return stat(elf->path, &status) == 0 && status.st_dev == elf->device &&
+	       status.st_ino == elf->inode && status.st_mtim.tv_sec == elf->changed.tv_sec &&
+	       status.st_mtim.tv_nsec == elf->changed.tv_nsec;
 }
 
 uint16_t gt_elf_machine(const struct gt_elf *elf)

@@ -75,7 +75,10 @@ void gt_elf_close(struct gt_elf *elf);
 GT_DEFINE_CLEANUP(struct gt_elf *, gt_elf_close)
 
 const char *gt_elf_path(const struct gt_elf *elf);
-uint64_t gt_elf_size(const struct gt_elf *elf);	   /* bytes */
+uint64_t gt_elf_size(const struct gt_elf *elf); /* bytes */
+/* Whether its path still names the same file, unchanged. */
+bool gt_elf_is_current(const struct gt_elf *elf);
+
 uint16_t gt_elf_machine(const struct gt_elf *elf); /* EM_X86_64, EM_AARCH64 */
 
 /* The build-id in lower-case hexadecimal, "" when the file has none. Owned by the gt_elf. */

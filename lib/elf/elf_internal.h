@@ -18,6 +18,10 @@ struct gt_elf {
 	char *path;
 	const unsigned char *image; /* the whole file */
 	size_t image_size;
+	/* Of the file when it was opened. */
+	dev_t device;
+	ino_t inode;
+	struct timespec changed;
 	bool is_mapped;	     /* by us */
 	bool has_debug_only; /* its segments and sections are those of another file, without content
 			      */

@@ -133,6 +133,14 @@ static uint32_t find_known(const struct gt_trace *trace, const char *path, const
 	return GT_NONE;
 }
 
+static bool has_path(const struct gt_trace *trace, const char *path)
+{
+	gt_array_for_each (&trace->pythons, python)
+		if (strcmp(python->path, path) == 0)
+			return true;
+	return false;
+}
+
 /* PROCESS maps a part of an interpreter that is known. */
 static int set_python(struct gt_trace *trace, uint32_t process, uint32_t python, uint64_t start,
 		      uint64_t length, uint64_t file_offset)
@@ -177,6 +185,8 @@ int gt_interpreter_map(struct gt_trace *trace, uint32_t process, const struct gt
 				  event->map.file_offset);
 	if (!looks_like_python(event->map.path))
 		return 0;
+	if (has_path(trace, event->map.path))
+		trace->processes.items[process].maps_replaced_python = true;
 	return add_candidate(&trace->machine->processes.items[process], event->map.path, build_id,
 			     event->map.start, event->map.length, event->map.file_offset);
 }

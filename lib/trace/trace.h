@@ -39,9 +39,10 @@ struct gt_process {
 	uint32_t first_thread, last_thread; /* in the order of their births; GT_NONE: none */
 	uint32_t first_gil, last_gil;	    /* likewise */
 	uint64_t start_ns, end_ns;
-	char *command;		/* comm of its main thread */
-	uint32_t python;	/* index; GT_NONE: it maps no interpreter that is known */
-	bool maps_other_python; /* another one, which was not probed */
+	char *command;		   /* comm of its main thread */
+	uint32_t python;	   /* index; GT_NONE: it maps no interpreter that is known */
+	bool maps_other_python;	   /* another one, which was not probed */
+	bool maps_replaced_python; /* a file that has taken the place of the one with the probes */
 	uint64_t gil_events;
 };
 

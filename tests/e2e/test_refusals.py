@@ -190,7 +190,8 @@ class TestRights:
         )
         assert result.status == NOT_POSSIBLE
         check_message(result, "root")
-        assert os.listdir(work) == []
+        # Where the GIL is was worth keeping all the same.
+        assert [name for name in os.listdir(work) if name != ".cache"] == []
 
     def test_read_only_tracefs(self, giltrace, python):
         result = refused(

@@ -498,6 +498,32 @@ static uint32_t next_random(uint64_t *seed)
 }
 
 /* Nonsense must not break what is always true. */
+static void test_replaced_interpreter_is_noticed(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	struct gt_python python = {.path = (char *)"/opt/libpython3.8.so.1.0",
+				   .build_id = (char *)"abce"};
+
+	(void)state;
+	assert_int_equal(gt_trace_add_python(trace, &python), 0);
+	start(trace, 1000);
+	feed(trace, (struct gt_event){.type = GT_EVENT_MAP,
+				      .time_ns = 1001,
+				      .pid = PID,
+				      .tid = PID,
+				      .ring = GT_EVENT_NO_RING,
+				      .map = {.length = 0x1000,
+					      .path = "/opt/libpython3.8.so.1.0",
+					      .build_id = (const uint8_t *)"\xab\xcd",
+					      .build_id_size = 2}});
+	exit_task(trace, 2000, PID, PID);
+	finish(trace, &stats);
+	assert_true(trace->processes.items[0].maps_replaced_python);
+	assert_true(trace->processes.items[0].maps_other_python);
+	assert_int_equal(trace->processes.items[0].python, GT_NONE);
+}
+
 static void test_invariants_survive_nonsense(void **state)
 {
 	(void)state;
@@ -591,6 +617,7 @@ int main(void)
 		cmocka_unit_test(test_gils_are_told_apart),
 		cmocka_unit_test(test_separate_variables_are_one_gil),
 		cmocka_unit_test(test_tasks_from_before_begin_with_the_trace),
+		cmocka_unit_test(test_replaced_interpreter_is_noticed),
 		cmocka_unit_test(test_invariants_survive_nonsense),
 		cmocka_unit_test(test_percentiles_are_nearest_rank),
 	};
