@@ -42,6 +42,7 @@ static uint64_t read_capabilities(void)
 
 static void find_rights(struct gt_diagnosis *diagnosis)
 {
+	struct gt_log_capture capture;
 	_cleanup_free_ char *paranoid = NULL, *path = NULL;
 	_cleanup_close_ int fd = -1;
 
@@ -51,7 +52,7 @@ static void find_rights(struct gt_diagnosis *diagnosis)
 		diagnosis->has_paranoid = true;
 		diagnosis->paranoid = (int)strtol(paranoid, NULL, 10);
 	}
-	gt_log_start_capture();
+	gt_log_start_capture(&capture);
 	if (gt_tracefs_find(&diagnosis->tracefs) == 0) {
 		path = gt_format("%s/uprobe_events", diagnosis->tracefs);
 		fd = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
@@ -60,7 +61,7 @@ static void find_rights(struct gt_diagnosis *diagnosis)
 			gt_error_errno(-errno, "cannot install probes\n"
 					       "  run giltrace as root, or give it CAP_SYS_ADMIN");
 	}
-	diagnosis->rights_problem = gt_log_end_capture();
+	diagnosis->rights_problem = gt_log_end_capture(&capture);
 	/* A word on mounting tracefs is none on a problem. */
 	if (diagnosis->can_probe) {
 		free(diagnosis->rights_problem);
@@ -70,10 +71,12 @@ static void find_rights(struct gt_diagnosis *diagnosis)
 
 static void find_python(const struct gt_options *options, struct gt_diagnosis *diagnosis)
 {
-	gt_log_start_capture();
+	struct gt_log_capture capture;
+
+	gt_log_start_capture(&capture);
 	diagnosis->has_sites = gt_traced_python_find(options, &diagnosis->python) == 0;
 	diagnosis->has_python = diagnosis->python.elf != NULL;
-	diagnosis->python_problem = gt_log_end_capture();
+	diagnosis->python_problem = gt_log_end_capture(&capture);
 }
 
 static bool differ_by_one(uint64_t a, uint64_t b)
@@ -149,10 +152,12 @@ static int run_calibration(const struct gt_options *options, struct gt_calibrati
 
 static void calibrate(const struct gt_options *options, struct gt_calibration *calibration)
 {
-	gt_log_start_capture();
+	struct gt_log_capture capture;
+
+	gt_log_start_capture(&capture);
 	if (run_calibration(options, calibration) < 0)
 		calibration->ok = false;
-	calibration->problem = gt_log_end_capture();
+	calibration->problem = gt_log_end_capture(&capture);
 }
 
 void gt_diagnose(const struct gt_options *options, struct gt_diagnosis *diagnosis)

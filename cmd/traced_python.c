@@ -3,8 +3,10 @@
 
 #include <errno.h>
 
+#include "base/log.h"
 #include "cmd/exit_status.h"
 #include "cmd/options.h"
+#include "python/gil_returns.h"
 #include "python/gil_sites_cache.h"
 #include "python/runtime_offsets.h"
 
@@ -22,6 +24,34 @@ int gt_exit_status_of(int err)
 	}
 }
 
+/* By the shape of the code, or else by the entries and returns of functions that symbols name. */
+static int find_sites(const struct gt_elf *elf, struct gt_gil_sites *ret)
+{
+	struct gt_log_capture capture;
+	_cleanup_free_ char *why = NULL, *why_no_returns = NULL;
+	int r;
+
+	gt_log_start_capture(&capture);
+	r = gt_gil_sites_find_cached(elf, ret);
+	why = gt_log_end_capture(&capture);
+	if (r == -ENODATA) {
+		gt_log_start_capture(&capture);
+		r = gt_gil_returns_find(elf, ret) < 0 ? r : 0;
+		why_no_returns = gt_log_end_capture(&capture);
+		if (r == 0)
+			gt_warning(
+				"the code of %s does not look like a GIL that giltrace knows\n"
+				"  the returns of take_gil and drop_gil serve instead: figures are "
+				"estimates",
+				gt_elf_path(elf));
+	}
+	if (why_no_returns)
+		gt_debug("%s", why_no_returns);
+	if (r < 0 && why)
+		gt_error("%s", why);
+	return r;
+}
+
 int gt_traced_python_find(const struct gt_options *options, struct gt_traced_python *python)
 {
 	struct gt_interpreter_request request = {.python = options->python,
@@ -34,7 +64,7 @@ int gt_traced_python_find(const struct gt_options *options, struct gt_traced_pyt
 	/* From here on an error that looks like "not found" is one of giltrace's own. */
 	if (gt_elf_open(gt_interpreter_gil_file(&python->interpreter), &python->elf) < 0 ||
 	    gt_python_is_free_threaded(python->elf, &python->is_free_threaded) < 0 ||
-	    gt_gil_sites_find_cached(python->elf, &python->sites) < 0)
+	    find_sites(python->elf, &python->sites) < 0)
 		return GT_EXIT_FAILURE;
 	return 0;
 }

@@ -35,6 +35,25 @@ static const struct {
 	{EM_AARCH64, "caller=%x30:x64", "lock=%x0:x64"},
 };
 
+/*
+ * Where no call on the GIL's condition variables is known, nothing names it: made-up addresses do,
+ * laid out as the variables would be.
+ */
+static const char *const made_up_locks[GT_GIL_SITE_RETAKE] = {
+	[GT_GIL_SITE_ACQUIRED] = "lock=\\0x1058:x64",
+	[GT_GIL_SITE_RELEASE] = "lock=\\0x1000:x64",
+	[GT_GIL_SITE_SWITCHED] = "lock=\\0x1088:x64",
+};
+
+static const char *choose_fetch(const struct gt_gil_sites *sites, enum gt_gil_site_kind kind,
+				size_t machine)
+{
+	if (kind == GT_GIL_SITE_TAKE)
+		return fetches[machine].caller;
+	return strcmp(sites->found_by, "returns") == 0 ? made_up_locks[kind]
+						       : fetches[machine].argument;
+}
+
 static int error_install(int err, const char *file)
 {
 	switch (err) {
@@ -133,8 +152,7 @@ int gt_uprobes_install(const char *group, const struct gt_elf *elf,
 	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_RETAKE; kind++) {
 		gt_array_for_each (&sites->offsets[kind], offset) {
 			int r = create(uprobes->group, gt_gil_site_name(kind), target, *offset,
-				       kind == GT_GIL_SITE_TAKE ? fetches[fetch].caller
-								: fetches[fetch].argument);
+				       choose_fetch(sites, kind, fetch));
 			if (r < 0)
 				return error_install(r, file);
 		}

@@ -7,9 +7,7 @@
 #include <string.h>
 
 static enum gt_log_level max_level = GT_LOG_INFO;
-static FILE *capture; /* into captured, while there is one */
-static char *captured;
-static size_t captured_size;
+static struct gt_log_capture *capture; /* the innermost, or NULL */
 
 void gt_log_set_level(enum gt_log_level level)
 {
@@ -32,7 +30,7 @@ static void make_printable(char *message)
 /* The reason belongs to the first line; what to do follows on lines of its own. */
 static void log_line(enum gt_log_level level, char *message, const char *reason)
 {
-	bool is_captured = capture && level < GT_LOG_DEBUG;
+	bool is_captured = capture && capture->stream && level < GT_LOG_DEBUG;
 	size_t first;
 
 	if (!message)
@@ -40,7 +38,7 @@ static void log_line(enum gt_log_level level, char *message, const char *reason)
 	make_printable(message);
 	first = strcspn(message, "\n");
 	/* One call a message, so that the target's own lines do not fall into it. */
-	fprintf(is_captured ? capture : stderr, "%s%.*s%s%s%s\n",
+	fprintf(is_captured ? capture->stream : stderr, "%s%.*s%s%s%s\n",
 		is_captured ? "" : "giltrace: ", (int)first, message, reason ? ": " : "",
 		reason ? reason : "", message + first);
 }
@@ -80,21 +78,27 @@ int gt_error_oom(void)
 	return -ENOMEM;
 }
 
-void gt_log_start_capture(void)
+void gt_log_start_capture(struct gt_log_capture *inner)
 {
-	captured = NULL;
-	capture = open_memstream(&captured, &captured_size);
+	*inner = (struct gt_log_capture){.outer = capture};
+	/* Without memory for it, messages are printed. */
+	inner->stream = open_memstream(&inner->text, &inner->size);
+	capture = inner;
 }
 
-char *gt_log_end_capture(void)
+char *gt_log_end_capture(struct gt_log_capture *inner)
 {
-	if (!capture)
-		return NULL;
-	fclose(capture);
-	capture = NULL;
-	if (captured_size == 0) {
-		free(captured);
-		captured = NULL;
+	char *text;
+
+	capture = inner->outer;
+	if (inner->stream)
+		fclose(inner->stream);
+	text = GT_STEAL(inner->text);
+	if (text && inner->size > 0) {
+		/* Of the last line; those between stay. */
+		text[inner->size - 1] = '\0';
+		return text;
 	}
-	return GT_STEAL(captured);
+	free(text);
+	return NULL;
 }

@@ -40,13 +40,21 @@ int gt_log_errno(enum gt_log_level level, int err, const char *format, ...) _pri
 #define gt_debug_errno(err, ...) gt_log_errno(GT_LOG_DEBUG, err, __VA_ARGS__)
 
 /*
- * From here on messages are kept instead of printed, all but those for -v, until
- * gt_log_end_capture(). For a caller that reports them in a form of its own.
+ * While one of these is active, messages are kept in it instead of printed, all but those for -v.
+ * For a caller that reports them in a form of its own. They nest.
  */
-void gt_log_start_capture(void);
+struct gt_log_capture {
+	struct gt_log_capture *outer;
+	FILE *stream;
+	char *text;
+	size_t size;
+};
 
-/* What was said meanwhile, without "giltrace: "; NULL for nothing. The caller frees it. */
-char *gt_log_end_capture(void);
+void gt_log_start_capture(struct gt_log_capture *capture);
+
+/* Ends the one that was started last, and gives what was said meanwhile; NULL for nothing. The
+ * caller frees it. */
+char *gt_log_end_capture(struct gt_log_capture *capture);
 
 /* Out of memory: logs, and returns -ENOMEM. */
 int gt_error_oom(void);

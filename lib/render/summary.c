@@ -160,11 +160,15 @@ static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 	const struct gt_trace *trace = report->trace;
 	uint64_t unknown_ns = sum_unknown(report);
 	uint32_t others = count_other_pythons(report);
+	bool is_estimate = report->meta->found_by && strcmp(report->meta->found_by, "returns") == 0;
 	char text[TEXT_SIZE];
 
-	if (trace->lost || trace->inferred || unknown_ns || others ||
+	if (trace->lost || trace->inferred || unknown_ns || others || is_estimate ||
 	    report->meta->probe_cost_ns > 0)
 		gt_sink_puts(sink, "\n");
+	if (is_estimate)
+		gt_sink_puts(sink,
+			     "Estimates: the GIL was found by the returns of its functions.\n");
 	if (trace->lost)
 		gt_sink_printf(sink,
 			       "Lost: %" PRIu64 " events. A larger --buffer-size may keep them.\n",

@@ -86,18 +86,19 @@ static void warn_without_retake(const char *path, const char *why)
 static bool find_sites(const struct gt_interpreter_candidate *candidate, struct gt_gil_sites *ret)
 {
 	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	struct gt_log_capture capture;
 	_cleanup_free_ char *said = NULL;
 	const char *why = NULL;
 
 	/* What goes wrong here is not an error of giltrace's, and gets a warning of its own. */
-	gt_log_start_capture();
+	gt_log_start_capture(&capture);
 	if (gt_elf_open(candidate->path, &elf) < 0)
 		why = "it cannot be read any more";
 	else if (candidate->build_id[0] && strcmp(candidate->build_id, gt_elf_build_id(elf)) != 0)
 		why = "it is not the file any more that ran";
 	else if (gt_elf_exports(elf, "PyEval_RestoreThread") && gt_gil_sites_find(elf, ret) < 0)
 		why = "where its GIL is asked back is not known";
-	said = gt_log_end_capture();
+	said = gt_log_end_capture(&capture);
 	if (said)
 		gt_debug("%s", said);
 	if (why)
