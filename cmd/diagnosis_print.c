@@ -9,7 +9,7 @@
 #include "base/time.h"
 #include "cmd/diagnosis.h"
 #include "elf/elf_file.h"
-#include "record/meta.h"
+#include "python/gil_sites_json.h"
 
 /* Those that have to do with tracing. */
 static const struct {
@@ -190,7 +190,8 @@ static json_t *sites_json(const struct gt_diagnosis *diagnosis)
 
 	if (!diagnosis->has_sites)
 		return json_null();
-	object = gt_meta_sites_json(&diagnosis->python.sites);
+	object = json_object();
+	gt_gil_sites_set_json(&object, &diagnosis->python.sites);
 	gt_json_set(&object, "found_by", gt_json_text(diagnosis->python.sites.found_by));
 	return object;
 }

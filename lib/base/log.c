@@ -14,11 +14,6 @@ void gt_log_set_level(enum gt_log_level level)
 	max_level = level;
 }
 
-enum gt_log_level gt_log_level(void)
-{
-	return max_level;
-}
-
 /* Makes paths and names in a message harmless. Its own lines stay lines. */
 static void make_printable(char *message)
 {

@@ -23,7 +23,6 @@ enum gt_log_level {
 };
 
 void gt_log_set_level(enum gt_log_level level);
-enum gt_log_level gt_log_level(void);
 
 void gt_log(enum gt_log_level level, const char *format, ...) _printf_(2, 3);
 

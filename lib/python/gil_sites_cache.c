@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "base/json.h"
+#include "python/gil_sites_json.h"
 #include "base/log.h"
 #include "elf/elf_file.h"
 
@@ -169,13 +170,7 @@ static json_t *sites_json(const struct gt_elf *elf, const struct gt_gil_sites *s
 	gt_json_set(&object, "build_id", gt_json_text(gt_elf_build_id(elf)));
 	gt_json_set(&object, "size", gt_json_integer(gt_elf_size(elf)));
 	gt_json_set(&object, "found_by", gt_json_text(sites->found_by));
-	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_KINDS; kind++) {
-		json_t *offsets = json_array();
-
-		gt_array_for_each (&sites->offsets[kind], offset)
-			gt_json_append(&offsets, gt_json_integer(*offset));
-		gt_json_set(&object, gt_gil_site_name(kind), offsets);
-	}
+	gt_gil_sites_set_json(&object, sites);
 	return object;
 }
 

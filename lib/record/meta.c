@@ -9,21 +9,16 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "python/gil_sites_json.h"
 
 #define SCHEMA 1
 #define MAX_FILE_BYTES (UINT32_C(64) << 20)
 
-json_t *gt_meta_sites_json(const struct gt_gil_sites *sites)
+static json_t *sites_json(const struct gt_gil_sites *sites)
 {
 	json_t *object = json_object();
 
-	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_KINDS; kind++) {
-		json_t *offsets = json_array();
-
-		gt_array_for_each (&sites->offsets[kind], offset)
-			gt_json_append(&offsets, gt_json_integer(*offset));
-		gt_json_set(&object, gt_gil_site_name(kind), offsets);
-	}
+	gt_gil_sites_set_json(&object, sites);
 	return object;
 }
 
@@ -49,7 +44,7 @@ static json_t *meta_json(const struct gt_meta *meta)
 	gt_json_set(&object, "python", python_json(meta));
 	gt_json_set(&object, "probe", gt_json_text(meta->probe));
 	gt_json_set(&object, "found_by", gt_json_text(meta->found_by));
-	gt_json_set(&object, "sites", gt_meta_sites_json(&meta->sites));
+	gt_json_set(&object, "sites", sites_json(&meta->sites));
 	gt_json_set(&object, "recorder_pid", gt_json_integer(meta->recorder_pid));
 	gt_json_set(&object, "clock", json_string("CLOCK_MONOTONIC"));
 	gt_json_set(&object, "clock_ns", gt_json_integer(meta->clock_ns));

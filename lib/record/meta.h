@@ -7,8 +7,6 @@
 
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "base/macros.h"
 #include "python/gil_sites.h"
 
@@ -37,6 +35,3 @@ int gt_meta_write(const struct gt_meta *meta, const char *path);
 /* Reads PATH. -ENOENT … or -EBADMSG for what is no such file (logged). The caller clears RET. */
 int gt_meta_read(const char *path, struct gt_meta *ret);
 void gt_meta_clear(struct gt_meta *meta);
-
-/* The sites as meta.json has them: an array of file offsets a kind. NULL when out of memory. */
-json_t *gt_meta_sites_json(const struct gt_gil_sites *sites);
