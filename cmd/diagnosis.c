@@ -97,8 +97,12 @@ static int judge(const struct gt_recording *recording, struct gt_calibration *ca
 			  calibration->has_ns <= calibration->wall_ns;
 	for (uint32_t i = 0; i < trace->threads.count; i++) {
 		const struct gt_thread *thread = &trace->threads.items[i];
-		struct gt_calibration_thread *counts = gt_array_push(&calibration->threads);
+		struct gt_calibration_thread *counts;
 
+		/* A shim may have run other programs on the way. */
+		if (trace->processes.items[thread->process].gil_events == 0)
+			continue;
+		counts = gt_array_push(&calibration->threads);
 		if (!counts)
 			return gt_error_oom();
 		counts->tid = thread->tid;

@@ -44,7 +44,7 @@ int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **re
 
 /*
  * Writes what the rings hold to the file. Nothing wakes the caller: it drains on a timer, every
- * 100 ms or so. -errno (logged, once) when the file cannot be written.
+ * 50 ms. -errno (logged, once) when the file cannot be written.
  */
 int gt_pass_drain(struct gt_pass *pass);
 
