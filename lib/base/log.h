@@ -49,11 +49,11 @@ struct gt_log_capture {
 	size_t size;
 };
 
-void gt_log_start_capture(struct gt_log_capture *capture);
+void gt_log_start_capture(struct gt_log_capture *inner);
 
 /* Ends the one that was started last, and gives what was said meanwhile; NULL for nothing. The
  * caller frees it. */
-char *gt_log_end_capture(struct gt_log_capture *capture);
+char *gt_log_end_capture(struct gt_log_capture *inner);
 
 /* Out of memory: logs, and returns -ENOMEM. */
 int gt_error_oom(void);

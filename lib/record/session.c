@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/signals.h"
+#include "base/time.h"
 #include "record/pass.h"
 #include "record/target.h"
 
@@ -18,9 +19,14 @@
  */
 #define DRAIN_INTERVAL_MS 50
 
+/* How long the target has to end by an interrupt of its own. */
+#define INTERRUPT_DELAY_NS (250 * GT_NS_PER_MS)
+
 struct gt_session {
 	int signal_fd;
-	int ended_by; /* a signal that came before there was a target to pass it on to; 0: none */
+	int ended_by;  /* a signal that came before there was a target to pass it on to; 0: none */
+	int interrupt; /* to be passed on later; 0: none */
+	uint64_t interrupt_due_ns;
 	sigset_t old_mask;
 	struct sigaction old_sigpipe, old_sigchld;
 };
@@ -91,15 +97,30 @@ static bool was_ended(struct gt_session *session)
 	return session->ended_by != 0;
 }
 
-/* Passes on the signals that were sent to us alone. */
-static void forward_signals(const struct gt_session *session, const struct gt_target *target)
+/*
+ * Passes on the signals that were sent to us. What the terminal sends (SI_KERNEL), the whole
+ * foreground group gets, the target too. What a process has sent may have been for the group as
+ * well; nothing tells. A second interrupt would break off what a Python program does about the
+ * first, so that one waits, and is left out if the target has ended by then.
+ */
+static void forward_signals(struct gt_session *session, const struct gt_target *target)
 {
 	struct signalfd_siginfo info;
+	uint64_t now_ns = gt_clock_ns(CLOCK_MONOTONIC);
 
 	while (read(session->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		/* The terminal's own (SI_KERNEL) go to the whole foreground group. */
-		if (info.ssi_signo != SIGCHLD && info.ssi_code <= SI_USER)
+		if (info.ssi_signo == SIGCHLD || info.ssi_code > SI_USER)
+			continue;
+		if (info.ssi_signo != SIGINT && info.ssi_signo != SIGQUIT) {
 			kill(gt_target_pid(target), (int)info.ssi_signo);
+			continue;
+		}
+		session->interrupt = (int)info.ssi_signo;
+		session->interrupt_due_ns = now_ns + INTERRUPT_DELAY_NS;
+	}
+	if (session->interrupt && now_ns >= session->interrupt_due_ns) {
+		kill(gt_target_pid(target), session->interrupt);
+		session->interrupt = 0;
 	}
 }
 

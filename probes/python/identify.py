@@ -74,7 +74,7 @@ output = getattr(sys.stdout, "buffer", sys.stdout)
 output.write(answer)
 output.flush()
 # giltrace looks at this process while it lives: until then, its end of this pipe stays open.
-try:
+try:  # noqa: SIM105 (Python 2 has no contextlib.suppress)
     os.read(int(sys.argv[1]), 1)
 except (OSError, IndexError):
     pass
