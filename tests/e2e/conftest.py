@@ -40,14 +40,18 @@ def pytest_addoption(parser):
 
 
 def pytest_generate_tests(metafunc):
-    """`interpreter` is every unstripped Python; `some_interpreter` a few of them."""
+    """`interpreter` is every unstripped Python; `some_interpreter` a few of them.
+
+    `any_interpreter` is stripped ones too, and those in a root of their own.
+    """
     limit = metafunc.config.getoption("interpreters")
     for fixture, found in (
+        ("any_interpreter", interpreters.every(limit)),
         ("interpreter", interpreters.some(limit)),
         ("some_interpreter", interpreters.some(min(limit, 3))),
     ):
         if fixture in metafunc.fixturenames:
-            metafunc.parametrize(fixture, found, ids=[i.version for i in found])
+            metafunc.parametrize(fixture, found, ids=[i.name for i in found])
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +44,8 @@ class Giltrace:
     def __init__(self, folder):
         self.folder = folder
         self.processes = []
+        self.facts = folder / "facts.json"
+        self.roots = {}  # folders in the roots of interpreters
         self.timelines = True  # whether trace() asks for one: large ones take Python long to read
 
     def start(self, *arguments, prefix=(), **options):
@@ -65,6 +69,9 @@ class Giltrace:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
+
+        for folder in self.roots.values():
+            shutil.rmtree(folder)
 
     def finish(self, process, given=None):
         stdout, stderr = process.communicate(given, timeout=TIMEOUT_SECONDS)
@@ -91,9 +98,8 @@ class Giltrace:
         result.summary = json.loads((self.folder / "summary.json").read_bytes())
         if self.timelines:
             result.chrome = load_chrome(self.folder / "trace.json")
-        facts = self.folder / "facts.json"
-        if facts.exists():
-            result.facts = json.loads(facts.read_bytes())
+        if self.facts.exists():
+            result.facts = json.loads(self.facts.read_bytes())
         return result
 
     def trace(self, *arguments, **options):
@@ -102,16 +108,35 @@ class Giltrace:
         assert result.status == 0, result.stderr
         return self.collect(result)
 
-    def workload(self, interpreter, name, *arguments, options=(), prefix=()):
+    def folder_for(self, interpreter):
+        """A folder that the interpreter sees: this one, or one in its own root."""
+        if interpreter.root == "/":
+            return self.folder
+        if interpreter.root not in self.roots:
+            self.roots[interpreter.root] = Path(
+                tempfile.mkdtemp(prefix="giltrace-test-", dir=f"{interpreter.root}/tmp")
+            )
+        return self.roots[interpreter.root]
+
+    def script(self, interpreter, name):
+        """One of tests/workloads, by the path that the interpreter has for it."""
+        if interpreter.root == "/":
+            return WORKLOADS / f"{name}.py"
+        folder = self.folder_for(interpreter)
+        shutil.copytree(WORKLOADS, folder, dirs_exist_ok=True)
+        return interpreter.inside(folder / f"{name}.py")
+
+    def workload(self, interpreter, name, *arguments, options=(), **others):
         """Traces one of tests/workloads, whose first argument is the file for its facts."""
+        self.facts = self.folder_for(interpreter) / "facts.json"
         return self.trace(
             *options,
             "--python",
             interpreter.path,
-            WORKLOADS / f"{name}.py",
-            self.folder / "facts.json",
+            self.script(interpreter, name),
+            interpreter.inside(self.facts),
             *map(str, arguments),
-            prefix=prefix,
+            **others,
         )
 
 

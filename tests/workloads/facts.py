@@ -3,7 +3,6 @@
 Works on Python 3.6 and later.
 """
 
-import ctypes
 import json
 import threading
 import time
@@ -22,6 +21,8 @@ def thread_id():
     """The kernel's id of the calling thread."""
     if hasattr(threading, "get_native_id"):
         return threading.get_native_id()
+    import ctypes  # not every build has it
+
     return ctypes.CDLL(None).syscall(_SYS_GETTID)
 
 
