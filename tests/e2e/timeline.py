@@ -43,6 +43,11 @@ class Timeline:
         self.held = {tid: [] for tid in self.threads}
         self.waits = {tid: [] for tid in self.threads}
         self.unknown = {tid: [] for tid in self.threads}
+        self.holds = {  # by GIL, with the holder
+            (process["pid"], gil["id"]): []
+            for process in summary["processes"]
+            for gil in process["gils"]
+        }
         self._read(chrome["traceEvents"])
 
     def _read(self, events):
@@ -58,8 +63,11 @@ class Timeline:
                 continue
             start = nanoseconds(event["ts"])
             interval = (start, start + nanoseconds(event["dur"]))
+            tid = tid_of_track[track]
             kinds = {HELD: self.held, WAIT: self.waits}
-            kinds.get(event["name"], self.unknown)[tid_of_track[track]].append(interval)
+            kinds.get(event["name"], self.unknown)[tid].append(interval)
+            if event["name"] == HELD:
+                self.holds[event["pid"], event["args"]["gil"]].append((*interval, tid))
 
     def wanted_share(self, window):
         """The part of a window in which its thread had the GIL or waited for it."""
@@ -103,15 +111,10 @@ class Timeline:
             assert thread["start_ns"] <= every[0][0] and every[-1][1] <= thread["end_ns"]
 
     def _check_holders(self):
-        """One holder at a time; the interpreters tested have one GIL a process."""
-        for process in self.summary["processes"]:
-            holds = sorted(
-                (start, end, thread["tid"])
-                for thread in process["threads"]
-                for start, end in self.held[thread["tid"]]
-            )
-            for first, second in itertools.pairwise(holds):
-                assert first[1] <= second[0], f"two holders at once: {first} and {second}"
+        """One holder at a time, of each GIL."""
+        for gil, holds in self.holds.items():
+            for first, second in itertools.pairwise(sorted(holds)):
+                assert first[1] <= second[0], f"two holders of {gil}: {first} and {second}"
 
     def _check_sums(self):
         blamed = {}
@@ -120,6 +123,10 @@ class Timeline:
             blamed[blame["waiter"]] = blamed.get(blame["waiter"], 0) + blame["ns"]
         for process in self.summary["processes"]:
             threads = process["threads"]
+            for gil in process["gils"]:
+                holds = self.holds[process["pid"], gil["id"]]
+                assert gil["held_ns"] == sum(end - start for start, end, _ in holds)
+                assert gil["held_ns"] <= self.summary["end_ns"] - self.summary["start_ns"]
             for key, part in (("held_ns", "has_gil_ns"), ("waited_ns", "gil_wait_ns")):
                 of_gils = sum(gil[key] for gil in process["gils"])
                 assert of_gils == sum(thread[part] for thread in threads)
