@@ -7,6 +7,12 @@ import json
 import threading
 import time
 
+try:
+    # Up to 3.6 a process has no GIL before its first thread; this module makes one, too.
+    import ctypes
+except ImportError:
+    pass  # not every build has it; where it is needed, it is there
+
 _SYS_GETTID = 186  # x86-64; used before 3.8 only
 
 
@@ -21,8 +27,6 @@ def thread_id():
     """The kernel's id of the calling thread."""
     if hasattr(threading, "get_native_id"):
         return threading.get_native_id()
-    import ctypes  # not every build has it
-
     return ctypes.CDLL(None).syscall(_SYS_GETTID)
 
 
