@@ -125,6 +125,13 @@ def unstripped():
     return [i for i in find_interpreters() if not i.stripped]
 
 
+def of_one_file():
+    """Those that run as a copy of that file anywhere: no libpython, no root of their own."""
+    return [
+        i for i in find_interpreters() if i.root == "/" and i.gil_file == os.path.realpath(i.path)
+    ]
+
+
 def every(limit):
     """All of them; no more than a few unstripped ones where there is a limit."""
     found = find_interpreters()

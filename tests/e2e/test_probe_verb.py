@@ -304,11 +304,7 @@ class TestOddPaths:
 
     @pytest.fixture(params=ODD_NAMES, ids=lambda name: name.decode(errors="replace"))
     def odd(self, open_folder, request):
-        whole = [
-            i
-            for i in interpreters.find_interpreters()
-            if i.root == "/" and i.gil_file == os.path.realpath(i.path)
-        ]
+        whole = interpreters.of_one_file()
         if not whole:
             pytest.skip("no Python was found that is one file")
         folder = os.fsencode(open_folder) + b"/" + request.param

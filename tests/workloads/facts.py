@@ -3,15 +3,14 @@
 Works on Python 3.6 and later.
 """
 
+import contextlib
 import json
 import threading
 import time
 
-try:
+with contextlib.suppress(ImportError):  # not every build has it; those that need it do
     # Up to 3.6 a process has no GIL before its first thread; this module makes one, too.
     import ctypes
-except ImportError:
-    pass  # not every build has it; where it is needed, it is there
 
 _SYS_GETTID = 186  # x86-64; used before 3.8 only
 
