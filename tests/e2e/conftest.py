@@ -63,14 +63,6 @@ def python():
 
 
 @pytest.fixture
-def stripped_python():
-    for interpreter in interpreters.find_interpreters():
-        if interpreter.stripped:
-            return interpreter
-    pytest.skip("no stripped Python was found")
-
-
-@pytest.fixture
 def giltrace(tmp_path):
     """A giltrace whose probes are all gone when the test is over."""
     run = Giltrace(tmp_path)

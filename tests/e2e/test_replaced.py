@@ -1,5 +1,6 @@
 """Interpreters whose file is broken, foreign, on an unusual file system, or changed meanwhile."""
 
+import json
 import os
 import shutil
 import signal
@@ -241,23 +242,35 @@ class TestReplaced:
         assert again.status == 0
         assert giltrace.collect(again).summary["processes"] == result.summary["processes"]
 
-    @pytest.mark.xfail(strict=True, reason="the build-id is not looked at again after exec")
-    def test_between_finding_its_gil_and_running_it(self, giltrace, own_python, other_build):
+    @pytest.fixture
+    def replaced_before_exec(self, giltrace, own_python, other_build):
+        """What giltrace says when that happens behind the last of its probes."""
+        probe_count = count_probes(giltrace, own_python)
         for _ in range(5):
             spare = own_python.with_suffix(".spare")
             shutil.copy2(own_python, spare)
-            process = giltrace.start("--python", own_python, "-c", "pass")
-            was_in_time = replace_before_exec(process, other_build, own_python)
+            outputs = ["--summary-json", "summary.json"]
+            process = giltrace.start(*outputs, "--python", own_python, "-c", "pass")
+            was_in_time = replace_before_exec(process, probe_count, other_build, own_python)
             result = giltrace.finish(process)
             if was_in_time:
-                break
-            shutil.copy2(own_python, other_build)
+                return result
+            os.rename(own_python, other_build)
             os.rename(spare, own_python)
-        else:
-            pytest.fail("giltrace was always faster")
-        assert str(own_python) in result.stderr
-        assert "replaced" in result.stderr
-        assert "no gil%" not in result.stderr, "figures of a program that was not probed"
+        pytest.fail("giltrace was always faster")
+
+    def test_between_finding_its_gil_and_running_it(self, replaced_before_exec, own_python):
+        first = replaced_before_exec.stderr.splitlines()[0]
+        assert first.startswith(f"giltrace: {own_python} was replaced")
+        assert "run giltrace again" in replaced_before_exec.stderr
+
+    @pytest.mark.xfail(strict=True, reason="the summary says 100 % no gil, which nobody knows")
+    def test_no_figures_of_a_program_without_probes(self, giltrace, replaced_before_exec):
+        assert "no gil%" not in replaced_before_exec.stderr
+        path = giltrace.folder / "summary.json"
+        if path.exists():
+            (process,) = json.loads(path.read_bytes())["processes"]
+            assert process["threads"][0]["no_gil_ns"] in (0, None)
 
     @pytest.mark.usefixtures("perf")
     def test_between_recording_and_report(self, giltrace, own_python, other_build):
@@ -290,10 +303,16 @@ def build_id_of(path):
     return bytes.fromhex(done.stdout.partition("Build ID: ")[2].split()[0])
 
 
-def replace_before_exec(process, new, old):
+def count_probes(giltrace, python):
+    answer = json.loads(giltrace.run("doctor", "--json", "--python", python).stdout)
+    sites = answer["sites"]
+    return sum(len(sites[kind]) for kind in ("take", "acquired", "release", "switched"))
+
+
+def replace_before_exec(process, probe_count, new, old):
     """Halts giltrace when its probes are there. Whether the target had not become OLD by then."""
     deadline = time.monotonic() + 30
-    while not probes.definitions(f"giltrace_{process.pid}"):
+    while len(probes.definitions(f"giltrace_{process.pid}")) < probe_count:
         assert time.monotonic() < deadline and process.poll() is None
     process.send_signal(signal.SIGSTOP)
     try:

@@ -3,13 +3,13 @@
 Works on Python 3.6 and later.
 """
 
-import contextlib
 import json
+import sys
 import threading
 import time
 
-with contextlib.suppress(ImportError):  # not every build has it; those that need it do
-    # Up to 3.6 a process has no GIL before its first thread; this module makes one, too.
+if sys.version_info < (3, 8):
+    # For thread_id. Besides, up to 3.6 a process has no GIL before its first thread, or this.
     import ctypes
 
 _SYS_GETTID = 186  # x86-64; used before 3.8 only
