@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,6 +41,15 @@ static uint64_t read_capabilities(void)
 	return line ? strtoull(line + strlen(key), NULL, 16) : 0;
 }
 
+/* As the kernel decides it (perf_event_open(2)). */
+static bool may_open_tracepoints(const struct gt_diagnosis *diagnosis)
+{
+	uint64_t rights = UINT64_C(1) << CAP_SYS_ADMIN | UINT64_C(1) << CAP_PERFMON;
+
+	return diagnosis->capabilities & rights ||
+	       (diagnosis->has_paranoid && diagnosis->paranoid < 0);
+}
+
 static void find_rights(struct gt_diagnosis *diagnosis)
 {
 	struct gt_log_capture capture;
@@ -56,10 +66,16 @@ static void find_rights(struct gt_diagnosis *diagnosis)
 	if (gt_tracefs_find(&diagnosis->tracefs) == 0) {
 		path = gt_format("%s/uprobe_events", diagnosis->tracefs);
 		fd = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
-		diagnosis->can_probe = fd >= 0;
-		if (fd < 0)
-			gt_error_errno(-errno, "cannot install probes\n"
-					       "  run giltrace as root, or give it CAP_SYS_ADMIN");
+		if (fd < 0 && errno == EROFS)
+			gt_error("cannot install probes: tracefs cannot be written\n"
+				 "  mount it anew: mount -o remount,rw %s",
+				 diagnosis->tracefs);
+		else if (fd < 0 || !may_open_tracepoints(diagnosis))
+			gt_error("cannot %s: permission denied\n"
+				 "  run giltrace as root, or give it CAP_SYS_ADMIN",
+				 fd < 0 ? "install probes" : "open their events");
+		else
+			diagnosis->can_probe = true;
 	}
 	diagnosis->rights_problem = gt_log_end_capture(&capture);
 	/* A word on mounting tracefs is none on a problem. */
@@ -84,7 +100,8 @@ static bool differ_by_one(uint64_t a, uint64_t b)
 	return a > b ? a - b <= 1 : b - a <= 1;
 }
 
-static int judge(const struct gt_recording *recording, struct gt_calibration *calibration)
+static int judge(const struct gt_recording *recording, bool is_gil_enabled,
+		 struct gt_calibration *calibration)
 {
 	const struct gt_trace *trace = recording->trace;
 
@@ -113,17 +130,22 @@ static int judge(const struct gt_recording *recording, struct gt_calibration *ca
 				   differ_by_one(counts->take, counts->acquired) &&
 				   differ_by_one(counts->acquired, counts->release);
 	}
-	if (trace->gils.count == 0)
-		gt_error("no thread used the GIL\n"
-			 "  is it off? A free-threaded Python has one with PYTHON_GIL=1");
-	else if (!calibration->ok)
+	if (!is_gil_enabled) {
+		calibration->ok = false;
+		gt_error("the GIL is off: there are no holds to trace\n"
+			 "  set PYTHON_GIL=1 to turn it on");
+	} else if (trace->gils.count == 0) {
+		gt_error("no thread used the GIL\n  is this a Python that starts another one?");
+	} else if (!calibration->ok) {
 		gt_error("the events do not balance: figures of this Python would be wrong\n"
 			 "  please report this, with the output of giltrace doctor --json");
+	}
 	return 0;
 }
 
 /* As a user would: record into a directory, and read it back. */
-static int run_calibration(const struct gt_options *options, struct gt_calibration *calibration)
+static int run_calibration(const struct gt_options *options, bool is_gil_enabled,
+			   struct gt_calibration *calibration)
 {
 	_cleanup_(gt_trace_directory_removep) char *directory = NULL;
 	_cleanup_(gt_recording_clear) struct gt_recording recording = {0};
@@ -151,15 +173,16 @@ static int run_calibration(const struct gt_options *options, struct gt_calibrati
 	if (r < 0)
 		return r;
 	calibration->has_run = true;
-	return judge(&recording, calibration);
+	return judge(&recording, is_gil_enabled, calibration);
 }
 
-static void calibrate(const struct gt_options *options, struct gt_calibration *calibration)
+static void calibrate(const struct gt_options *options, bool is_gil_enabled,
+		      struct gt_calibration *calibration)
 {
 	struct gt_log_capture capture;
 
 	gt_log_start_capture(&capture);
-	if (run_calibration(options, calibration) < 0)
+	if (run_calibration(options, is_gil_enabled, calibration) < 0)
 		calibration->ok = false;
 	calibration->problem = gt_log_end_capture(&capture);
 }
@@ -172,7 +195,8 @@ void gt_diagnose(const struct gt_options *options, struct gt_diagnosis *diagnosi
 		diagnosis->events[kind] = gt_event_kind_works(kind, diagnosis->tracefs);
 	find_python(options, diagnosis);
 	if (diagnosis->can_probe && diagnosis->has_sites)
-		calibrate(options, &diagnosis->calibration);
+		calibrate(options, diagnosis->python.interpreter.is_gil_enabled,
+			  &diagnosis->calibration);
 	diagnosis->ok = diagnosis->calibration.ok;
 }
 

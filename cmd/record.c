@@ -181,6 +181,7 @@ static int record_target(const char *directory, const struct gt_traced_python *p
 	struct gt_pass_spec pass_spec = {
 		.path = path,
 		.what = "the GIL's events",
+		.probed = gt_elf_path(python->elf),
 		.tracepoints = tracepoints,
 		.tracepoint_count = ARRAY_SIZE(tracepoints),
 		.ring_bytes = meta->buffer_bytes,

@@ -134,8 +134,9 @@ int gt_uprobes_install(const char *group, const struct gt_elf *elf,
 			 machine);
 		return -EOPNOTSUPP;
 	}
-	/* The kernel splits its commands at blanks; a path with one goes by a name without. */
-	if (strpbrk(file, " \t\n\v\f\r")) {
+	/* The kernel splits its commands at blanks, and takes # for a comment: a path with one goes
+	 * by a name without. */
+	if (strpbrk(file, " \t\n\v\f\r#")) {
 		fd = open(file, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
 			return gt_error_errno(-errno, "cannot open %s", file);
@@ -206,12 +207,12 @@ static bool has_probes(const char *group)
 
 bool gt_uprobes_check_group(const char *group)
 {
-	/* As the kernel has it (is_good_system_name): a C identifier, and dashes. */
+	/* The kernel takes dashes too, and perf does not. */
 	size_t good =
-		strspn(group, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-");
+		strspn(group, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
 
 	if (group[0] == '\0' || group[good] != '\0' || (group[0] >= '0' && group[0] <= '9') ||
-	    group[0] == '-' || strlen(group) >= MAX_GROUP_BYTES) {
+	    strlen(group) >= MAX_GROUP_BYTES) {
 		gt_error("'%s' is no name for a group of probes\n"
 			 "  take letters, digits and underscores, and no digit first",
 			 group);

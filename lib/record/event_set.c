@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file_system.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "record/pass.h"
@@ -148,6 +149,7 @@ static int tracepoint_attr(const struct gt_pass_spec *spec,
 
 static int refuse_open(const struct gt_event_set *set, const char *name, int err)
 {
+	_cleanup_free_ char *file_system = NULL;
 	long long paranoid = 0;
 	bool is_known = read_number("/proc/sys/kernel/perf_event_paranoid", &paranoid) == 0;
 
@@ -173,6 +175,16 @@ static int refuse_open(const struct gt_event_set *set, const char *name, int err
 		break;
 	case -ESRCH:
 		gt_error("cannot open %s: the process has ended", set->what);
+		break;
+	case -EIO:
+		if (set->probed && gt_file_system_name(set->probed, &file_system) == 0)
+			gt_error("cannot open %s: the kernel refuses probes in %s, which is on a "
+				 "file "
+				 "system of the kind %s\n"
+				 "  copy that Python to another one, such as ext4 or tmpfs",
+				 set->what, set->probed, file_system);
+		else
+			gt_error("cannot open %s (%s): %s", set->what, name, strerror(-err));
 		break;
 	default:
 		gt_error("cannot open %s (%s): %s", set->what, name, strerror(-err));
@@ -300,6 +312,7 @@ int gt_event_set_open(struct gt_event_set *set, const struct gt_pass_spec *spec,
 	libperf_init(print_to_debug_log);
 	raise_descriptor_limit();
 	set->what = spec->what;
+	set->probed = spec->probed;
 	set->ring_bytes = round_ring_bytes(spec->ring_bytes);
 	set->evlist = perf_evlist__new();
 	set->cpus = online_cpus();

@@ -28,7 +28,8 @@ struct gt_set_event {
 };
 
 struct gt_event_set {
-	const char *what; /* the pass's word for messages */
+	const char *what;   /* the pass's word for messages */
+	const char *probed; /* the file with the probes, or NULL */
 	struct perf_evlist *evlist;
 	struct perf_cpu_map *cpus;
 	struct perf_thread_map *threads;

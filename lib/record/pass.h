@@ -23,6 +23,7 @@ struct gt_pass_spec {
 	const char *path;    /* of the perf.data file; made, or emptied */
 	const char *what;    /* for messages: "the GIL events" */
 	const char *tracefs; /* mount point, for ids and formats */
+	const char *probed;  /* the file that uprobes among the tracepoints are in, or NULL */
 	const struct gt_pass_tracepoint *tracepoints;
 	uint32_t tracepoint_count;
 	uint64_t ring_bytes;  /* of each CPU's ring; rounded up to a power of two */

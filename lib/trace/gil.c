@@ -284,11 +284,32 @@ int gt_gil_event(struct gt_trace *trace, uint32_t thread, const struct gt_event 
 	return r;
 }
 
+/*
+ * A take that never got the GIL. While somebody had it, the thread waited; while it was free,
+ * take_gil has returned at once without it: the GIL is off (free-threaded builds).
+ */
+static int end_wait(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
+{
+	uint32_t gil_index = likely_gil(trace, thread);
+	const struct gt_gil_state *gil;
+	uint64_t held_until_ns = 0;
+	int r;
+
+	if (gil_index != GT_NONE) {
+		gil = &trace->machine->gils.items[gil_index];
+		held_until_ns = gil->holder == GT_NONE ? gil->last_end_ns : time_ns;
+	}
+	r = write_interval(trace, thread, GT_INTERVAL_WAIT, gil_index,
+			   GT_MIN(held_until_ns, time_ns));
+	if (r < 0)
+		return r;
+	return write_interval(trace, thread, GT_INTERVAL_NO, GT_NONE, time_ns);
+}
+
 int gt_gil_end_phase(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 		     enum gt_thread_phase next)
 {
 	struct gt_thread_state *state = &trace->machine->threads.items[thread];
-	uint32_t gil;
 	int r = 0;
 
 	switch (state->phase) {
@@ -306,11 +327,9 @@ int gt_gil_end_phase(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 		r = write_interval(trace, thread, GT_INTERVAL_NO, GT_NONE, time_ns);
 		break;
 	case GT_PHASE_WAIT:
-		/* Where nobody ever gets a GIL, it is off, and take_gil has returned at once. */
-		gil = likely_gil(trace, thread);
-		r = write_interval(trace, thread,
-				   gil == GT_NONE ? GT_INTERVAL_NO : GT_INTERVAL_WAIT, gil,
-				   time_ns);
+		r = next == GT_PHASE_UNKNOWN ? write_interval(trace, thread, GT_INTERVAL_WAIT,
+							      likely_gil(trace, thread), time_ns)
+					     : end_wait(trace, thread, time_ns);
 		break;
 	case GT_PHASE_HAS:
 		r = end_hold(trace, thread, time_ns);

@@ -377,6 +377,13 @@ int gt_trace_finish(struct gt_trace *trace)
 	}
 	for (uint32_t i = 0; i < trace->processes.count; i++)
 		trace->processes.items[i].maps_other_python = gt_interpreter_is_other(trace, i);
+	/* Of an interpreter without probes nobody can say what it did with its GIL. */
+	gt_array_for_each (&trace->intervals, interval) {
+		uint32_t process = trace->threads.items[interval->thread].process;
+
+		if (trace->processes.items[process].maps_other_python)
+			interval->kind = GT_INTERVAL_UNKNOWN;
+	}
 	r = gt_loss_apply(trace);
 	machine_free(trace->machine);
 	trace->machine = NULL;

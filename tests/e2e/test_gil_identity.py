@@ -106,10 +106,6 @@ def test_nobody_waits_for_a_gil_that_is_off(giltrace, free_threaded_python):
     assert all(thread["has_gil_ns"] == thread["gil_wait_ns"] == 0 for thread in threads)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a take behind which the GIL was turned off is drawn as a wait to the thread's end",
-)
 def test_nobody_waits_for_a_gil_that_has_been_turned_off(giltrace, free_threaded_python):
     """By default it is on for moments while the main thread imports extension modules."""
     check_no_waits(trace_with_the_gil_off(giltrace, free_threaded_python, {}))

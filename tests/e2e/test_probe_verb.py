@@ -171,7 +171,6 @@ class TestNames:
         finally:
             probes.remove_group(name)
 
-    @pytest.mark.xfail(strict=True, reason="perf does not: 'a-b:*' is a syntax error to it")
     def test_dash_that_the_kernel_takes_is_one_that_perf_takes(self, giltrace, python, perf):
         name = f"gil-{os.getpid()}"
         try:
@@ -289,10 +288,7 @@ ODD_NAMES = [
     b'with "both" quote\'s',
     b"with\ttab",
     b"with\nbreak",
-    pytest.param(
-        b"with#hash",
-        marks=pytest.mark.xfail(strict=True, reason="the kernel takes what follows for a comment"),
-    ),
+    b"with#hash",
     b"with\\backslash",
     b"with%d(return)",
     b"\xff\xfe no UTF-8",

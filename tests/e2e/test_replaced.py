@@ -189,7 +189,6 @@ class TestFileSystem:
         )
         check_message(result, str(folder / "python3"))
 
-    @pytest.mark.xfail(strict=True, reason="the message has neither the file nor what to do")
     def test_that_refuses_probes_is_named(self, giltrace, one_file):
         """None is at hand that programs run from (DAX would be one): strace fakes its answer."""
         if not shutil.which("strace"):
@@ -205,7 +204,6 @@ class TestFileSystem:
             prefix=["strace", "-qq", "-o", "/dev/null", *refuse],
         )
         assert result.status == NOT_POSSIBLE
-        assert ":take" in result.stderr
         check_message(result, one_file.gil_file, "file system")
 
 
@@ -264,9 +262,9 @@ class TestReplaced:
         assert first.startswith(f"giltrace: {own_python} was replaced")
         assert "run giltrace again" in replaced_before_exec.stderr
 
-    @pytest.mark.xfail(strict=True, reason="the summary says 100 % no gil, which nobody knows")
     def test_no_figures_of_a_program_without_probes(self, giltrace, replaced_before_exec):
-        assert "no gil%" not in replaced_before_exec.stderr
+        (row,) = (line for line in replaced_before_exec.stderr.splitlines() if "*" in line)
+        assert row.split()[2:5] == ["-", "-", "-"]
         path = giltrace.folder / "summary.json"
         if path.exists():
             (process,) = json.loads(path.read_bytes())["processes"]

@@ -280,6 +280,27 @@ static void test_takes_without_a_gil_are_no_wait(void **state)
 	check_thread(trace, &stats, 100, 1000, 0, 0, 0);
 }
 
+/* Free-threaded, the GIL was on for a while, and is off when the last take comes. */
+static void test_takes_of_a_gil_that_was_turned_off(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)state;
+	start(trace, 1000);
+	fork_task(trace, 1000, PID, 101, PID, 100);
+	gil(trace, 1100, 100, GT_EVENT_TAKE);
+	gil(trace, 1100, 100, GT_EVENT_ACQUIRED);
+	gil(trace, 1150, 101, GT_EVENT_TAKE);
+	gil(trace, 1200, 100, GT_EVENT_RELEASE);
+	gil(trace, 1300, 100, GT_EVENT_TAKE);
+	exit_task(trace, 2000, PID, 101);
+	exit_task(trace, 2000, PID, 100);
+	finish(trace, &stats);
+	check_thread(trace, &stats, 100, 100 + 800, 0, 100, 0);
+	check_thread(trace, &stats, 101, 150 + 800, 50, 0, 0);
+}
+
 static void test_exit_ends_a_wait(void **state)
 {
 	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
@@ -522,6 +543,7 @@ static void test_replaced_interpreter_is_noticed(void **state)
 	assert_true(trace->processes.items[0].maps_replaced_python);
 	assert_true(trace->processes.items[0].maps_other_python);
 	assert_int_equal(trace->processes.items[0].python, GT_NONE);
+	check_thread(trace, &stats, PID, 0, 0, 0, 1000);
 }
 
 static void test_invariants_survive_nonsense(void **state)
@@ -608,6 +630,7 @@ int main(void)
 		cmocka_unit_test(test_requested_drop_is_a_wait),
 		cmocka_unit_test(test_take_after_take_starts_anew),
 		cmocka_unit_test(test_takes_without_a_gil_are_no_wait),
+		cmocka_unit_test(test_takes_of_a_gil_that_was_turned_off),
 		cmocka_unit_test(test_exit_ends_a_wait),
 		cmocka_unit_test(test_second_holder_proves_a_release),
 		cmocka_unit_test(test_release_proves_a_hold),
