@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "cmd/exit_status.h"
@@ -67,6 +69,14 @@ static int render(const struct gt_report *report, gt_render_function function, c
 	return gt_sink_close(GT_STEAL(sink));
 }
 
+/* 0 when standard error is no terminal, or one that does not tell. */
+static uint32_t terminal_columns(void)
+{
+	struct winsize size;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 /* That nobody reads our standard error is no failure of the report. */
 static void render_summary(const struct gt_report *report)
 {
@@ -118,7 +128,8 @@ int gt_report_path(const struct gt_options *options, const char *path)
 	return render_all(options,
 			  &(struct gt_report){.trace = recording.trace,
 					      .stats = &recording.stats,
-					      .meta = &recording.report_meta},
+					      .meta = &recording.report_meta,
+					      .columns = terminal_columns()},
 			  &progress);
 }
 

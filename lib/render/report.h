@@ -29,6 +29,7 @@ struct gt_report {
 	const struct gt_trace *trace;
 	const struct gt_stats *stats;
 	const struct gt_report_meta *meta;
+	uint32_t columns; /* of the terminal that the summary goes to; 0: no limit */
 };
 
 /* Whether PROCESS has something to do with a GIL: others are left out of what people look at. */

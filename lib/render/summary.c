@@ -2,6 +2,7 @@
 /* The table for people, made to fit a terminal of 80 columns. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,38 @@ static const char *format_percent(uint64_t part, uint64_t whole, char text[stati
 	return text;
 }
 
+/* Writes a line, cut off where the terminal ends: a table that wraps cannot be read. */
+static void write_line(const struct gt_report *report, struct gt_sink *sink, const char *format,
+		       ...) _printf_(3, 4);
+
+static void write_line(const struct gt_report *report, struct gt_sink *sink, const char *format,
+		       ...)
+{
+	_cleanup_free_ char *line = NULL;
+	uint32_t columns = 0;
+	va_list arguments;
+	size_t end = 0;
+
+	va_start(arguments, format);
+	if (vasprintf(&line, format, arguments) < 0)
+		line = NULL;
+	va_end(arguments);
+	if (!line)
+		return;
+	/* Characters of UTF-8: all bytes but those that go on with one. */
+	for (size_t i = 0; line[i]; i++) {
+		if (((unsigned char)line[i] & 0xc0) == 0x80)
+			continue;
+		columns++;
+		if (columns == report->columns)
+			end = i;
+	}
+	if (report->columns && columns > report->columns)
+		gt_sink_printf(sink, "%.*s…\n", (int)end, line);
+	else
+		gt_sink_printf(sink, "%s\n", line);
+}
+
 static void write_thread(const struct gt_report *report, uint32_t index, struct gt_sink *sink)
 {
 	const struct gt_thread *thread = &report->trace->threads.items[index];
@@ -70,16 +103,15 @@ static void write_thread(const struct gt_report *report, uint32_t index, struct 
 	char no[TEXT_SIZE], has[TEXT_SIZE], wait[TEXT_SIZE], acquired[TEXT_SIZE],
 		contended[TEXT_SIZE], p99[TEXT_SIZE], max[TEXT_SIZE];
 
-	gt_sink_printf(sink,
-		       "%7" PRIu32 "%c %9" PRIu64 ".%" PRIu64 " %7s %8s %9s %5s %5s %5s %5s %s\n",
-		       thread->tid, thread->tid == process->pid ? '*' : ' ', total_ns / 1000,
-		       total_ns % 1000 / 100, format_percent(stats->no_ns, known_ns, no),
-		       format_percent(stats->has_ns, known_ns, has),
-		       format_percent(stats->wait_ns, known_ns, wait),
-		       format_count(thread->acquired, acquired),
-		       format_count(thread->contended, contended),
-		       stats->waits ? format_ns(stats->wait_p99_ns, p99) : "-",
-		       stats->waits ? format_ns(stats->wait_max_ns, max) : "-", name ? name : "");
+	write_line(report, sink, "%7" PRIu32 "%c %9" PRIu64 " %7s %8s %9s %5s %5s %5s %5s %s",
+		   thread->tid, thread->tid == process->pid ? '*' : ' ', total_ns / 1000,
+		   format_percent(stats->no_ns, known_ns, no),
+		   format_percent(stats->has_ns, known_ns, has),
+		   format_percent(stats->wait_ns, known_ns, wait),
+		   format_count(thread->acquired, acquired),
+		   format_count(thread->contended, contended),
+		   stats->waits ? format_ns(stats->wait_p99_ns, p99) : "-",
+		   stats->waits ? format_ns(stats->wait_max_ns, max) : "-", name ? name : "");
 }
 
 static void write_table(const struct gt_report *report, struct gt_sink *sink)
@@ -88,9 +120,9 @@ static void write_table(const struct gt_report *report, struct gt_sink *sink)
 
 	gt_sink_puts(
 		sink,
-		"                                                acquired    wait\n"
-		"    PID   total(us) no gil% has gil% gil wait%   all cont.   p99   max name\n"
-		"------- ----------- ------- -------- --------- ----- ----- ----- ----- ----\n");
+		"                                              acquired    wait\n"
+		"    PID  total(us) no gil% has gil% gil wait%   all cont.   p99   max name\n"
+		"-------- --------- ------- -------- --------- ----- ----- ----- ----- ----\n");
 	for (uint32_t i = 0; i < trace->processes.count; i++) {
 		if (!gt_report_shows_process(report, i))
 			continue;
@@ -125,9 +157,9 @@ static void write_blame(const struct gt_report *report, struct gt_sink *sink)
 						      : describe_thread(report, blame->holder);
 		char time[TEXT_SIZE], percent[TEXT_SIZE];
 
-		gt_sink_printf(
-			sink, "  %-25s %6s, %5s%% of its wait, for %s\n", waiter ? waiter : "",
-			format_ns(blame->ns, time),
+		write_line(
+			report, sink, "  %-25s %6s, %5s%% of its wait, for %s",
+			waiter ? waiter : "", format_ns(blame->ns, time),
 			format_percent(blame->ns, stats->threads[blame->waiter].wait_ns, percent),
 			holder ? holder : "");
 	}

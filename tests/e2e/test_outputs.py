@@ -1,10 +1,15 @@
 """The shape of what giltrace writes."""
 
+import fcntl
+import os
+import pty
 import re
+import struct
+import termios
 
 import pytest
 
-from runner import load_chrome
+from runner import load_chrome, program
 
 NUMBER, TEXT, LIST, TRUTH = int, str, list, bool
 MAYBE_NUMBER = (int, type(None))
@@ -181,3 +186,32 @@ def test_outputs_replace_older_files_whole(giltrace, python):
     assert giltrace.run("-q", "-o", path, "--python", python.path, "-c", "pass").status == 0
     assert "traceEvents" in load_chrome(path)
     assert [entry.name for entry in giltrace.folder.iterdir()] == ["out.json"]
+
+
+def run_on_terminal(columns, command):
+    """What a command says on a terminal that is this wide."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.execv(command[0], command)
+    said = b""
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:
+            break
+        said += part
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    return said.decode().replace("\r\n", "\n")
+
+
+def test_table_fits_the_terminal(giltrace, python):
+    data = giltrace.folder / "data"
+    name = "import ctypes; ctypes.CDLL(None).prctl(15, b'fifteen-letters')"
+    giltrace.run("record", "--keep-data", data, "--python", python.path, "-c", name)
+    command = [str(program()), "report", str(data)]
+    narrow, wide = (run_on_terminal(columns, command) for columns in (80, 120))
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert " fifteen-l…\n" in narrow
+    assert " fifteen-letters\n" in wide
