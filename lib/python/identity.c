@@ -52,8 +52,7 @@ static int parse_fields(const char *at, const char *end, struct gt_identity *ide
 	char **const fields[] = {&identity->version, &identity->implementation,
 				 &identity->program, &identity->executable,
 				 &identity->library, &has_module,
-				 &identity->pid,     &has_gil,
-				 &size_text};
+				 &has_gil,	     &size_text};
 	const char *error;
 	size_t size;
 	int r;
@@ -96,7 +95,6 @@ void gt_identity_clear(struct gt_identity *identity)
 	free(identity->program);
 	free(identity->executable);
 	free(identity->library);
-	free(identity->pid);
 	gt_environment_free(identity->environment);
 	*identity = (struct gt_identity){0};
 }

@@ -19,7 +19,6 @@ struct gt_identity {
 	char *executable;     /* what the kernel runs */
 	char *library;	      /* the libpython that is mapped, "" for none */
 	bool has_module;      /* the module that was asked for is there */
-	char *pid;	      /* as it sees it */
 	bool is_gil_enabled;  /* false: free-threaded, and off */
 	char **environment;   /* as it got it, NULL-terminated */
 };

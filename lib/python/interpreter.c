@@ -2,7 +2,6 @@
 #include "python/interpreter.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +14,7 @@
 #include "elf/elf_file.h"
 #include "python/identity.h"
 #include "python/program.h"
+#include "python/surroundings.h"
 
 /* A Python starts in 10 – 50 ms, behind a shim in 200 ms; a loaded machine may take longer. */
 #define START_TIMEOUT_NS (10 * GT_NS_PER_SEC)
@@ -133,24 +133,44 @@ static int refuse_silent(const char *path, const struct gt_program_output *outpu
 	return -EOPNOTSUPP;
 }
 
-/* Looks at the process that has answered, while it lives: where is its root directory? */
-static bool find_root(const char *output, size_t size, void *argument)
-{
-	_cleanup_(gt_identity_clear) struct gt_identity identity = {0};
-	_cleanup_free_ char *link = NULL;
-	char path[PATH_MAX], **root = argument;
-	ssize_t length;
+/* What the process that has answered shows of itself while it lives. */
+struct sight {
+	bool was_seen;
+	bool is_ours;	   /* it is as a program would be that we start */
+	bool is_elsewhere; /* its files are not the ones that we see under their names */
+	char *root;	   /* NULL: ours */
+};
 
-	if (gt_identity_parse(output, size, &identity) < 0)
-		return false;
-	link = gt_format("/proc/%s/root", identity.pid);
-	length = link ? readlink(link, path, sizeof(path)) : -1;
-	if (length > 1 && length < (ssize_t)sizeof(path))
-		*root = strndup(path, (size_t)length);
-	return true;
+static void sight_clear(struct sight *sight)
+{
+	free(sight->root);
 }
 
-static int ask(const char *path, const char *module, struct gt_identity *ret, char **ret_root)
+static bool shares_file(pid_t pid, const char *root, const char *path)
+{
+	_cleanup_free_ char *our_path = NULL;
+
+	if (path[0] == '\0')
+		return true;
+	our_path = gt_format("%s%s", root ? root : "", path);
+	return our_path && gt_surroundings_share_file(pid, path, our_path);
+}
+
+static void look(pid_t pid, const char *output, size_t size, void *argument)
+{
+	_cleanup_(gt_identity_clear) struct gt_identity identity = {0};
+	struct sight *sight = argument;
+
+	if (pid <= 0 || gt_identity_parse(output, size, &identity) < 0)
+		return;
+	sight->was_seen = true;
+	sight->is_ours = gt_surroundings_are_ours(pid);
+	sight->root = gt_surroundings_root(pid);
+	sight->is_elsewhere = !shares_file(pid, sight->root, identity.executable) ||
+			      !shares_file(pid, sight->root, identity.library);
+}
+
+static int ask(const char *path, const char *module, struct gt_identity *ret, struct sight *sight)
 {
 	_cleanup_(gt_program_output_clear) struct gt_program_output output = {0};
 	_cleanup_free_ char *hold = gt_format("%d", GT_PROGRAM_HOLD_FD);
@@ -162,8 +182,8 @@ static int ask(const char *path, const char *module, struct gt_identity *ret, ch
 
 	if (!hold)
 		return gt_error_oom();
-	r = gt_program_run((char *const *)(module ? with_module : without), START_TIMEOUT_NS,
-			   find_root, ret_root, &output);
+	r = gt_program_run((char *const *)(module ? with_module : without), START_TIMEOUT_NS, look,
+			   sight, &output);
 	if (r == -ENOMEM)
 		return gt_error_oom();
 	if (r == -ETIMEDOUT || r == -EFBIG) {
@@ -243,16 +263,32 @@ static int move_out(const char *root, char **path)
 	return 0;
 }
 
-/* An interpreter in a root of its own, as chroot makes it. */
-static int settle_outside(char **path, char **root, struct gt_interpreter *interpreter)
+/*
+ * An interpreter whose wrapper has done more than to choose it: the wrapper is run then, and sets
+ * up whatever it does.
+ */
+static int settle_wrapped(char **path, struct sight *sight, struct gt_interpreter *interpreter)
 {
 	int r;
 
 	free(interpreter->program);
 	interpreter->program = GT_STEAL(*path);
-	interpreter->root = GT_STEAL(*root);
+	gt_environment_free(interpreter->environment);
+	interpreter->environment = NULL;
+	if (!sight->root)
+		return 0;
+	interpreter->root = GT_STEAL(sight->root);
 	r = move_out(interpreter->root, &interpreter->executable);
 	return r < 0 ? r : move_out(interpreter->root, &interpreter->library);
+}
+
+static int refuse_elsewhere(const char *path, const struct gt_identity *identity)
+{
+	gt_error(
+		"%s runs %s in a mount namespace of its own, where that is another file than here\n"
+		"  run giltrace inside of it",
+		path, identity->executable);
+	return -EOPNOTSUPP;
 }
 
 /* Fills RET from what PATH said, and takes the strings over. */
@@ -275,7 +311,8 @@ int gt_interpreter_resolve(const struct gt_interpreter_request *request, struct 
 {
 	_cleanup_(gt_identity_clear) struct gt_identity identity = {0};
 	_cleanup_(gt_interpreter_clear) struct gt_interpreter interpreter = {0};
-	_cleanup_free_ char *path = NULL, *module = NULL, *root = NULL;
+	_cleanup_(sight_clear) struct sight sight = {0};
+	_cleanup_free_ char *path = NULL, *module = NULL;
 	int r;
 
 	if (request->module) {
@@ -291,12 +328,14 @@ int gt_interpreter_resolve(const struct gt_interpreter_request *request, struct 
 		if (r < 0)
 			return r;
 	}
-	r = ask(path, module, &identity, &root);
+	r = ask(path, module, &identity, &sight);
 	if (r < 0)
 		return r;
 	r = check_identity(path, &identity);
 	if (r < 0)
 		return r;
+	if (sight.is_elsewhere)
+		return refuse_elsewhere(path, &identity);
 	if (module && !identity.has_module) {
 		gt_error("no module named %s\n"
 			 "  install it for %s, or name another Python with --python",
@@ -306,8 +345,8 @@ int gt_interpreter_resolve(const struct gt_interpreter_request *request, struct 
 	settle(&path, &identity, &interpreter);
 	if (!interpreter.program)
 		return gt_error_oom();
-	if (root) {
-		r = settle_outside(&path, &root, &interpreter);
+	if (sight.was_seen && !sight.is_ours) {
+		r = settle_wrapped(&path, &sight, &interpreter);
 		if (r < 0)
 			return r;
 	}

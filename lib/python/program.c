@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/io.h"
@@ -90,6 +91,7 @@ struct run {
 	pid_t pid; /* 0: none, or it has been waited for */
 	int status;
 	int hold_fd; /* to be closed when the listener has heard all */
+	pid_t peer;  /* the process that waits for that; 0: not known */
 	gt_program_listener listener;
 	void *listener_argument;
 };
@@ -166,6 +168,46 @@ static bool reap(struct run *run)
 }
 
 /*
+ * Who has written to the hold: the kernel says it, in our numbers, because of SO_PASSCRED. False
+ * while nobody has.
+ */
+static bool receive_pid(struct run *run)
+{
+	char byte;
+	union {
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr header; /* for its alignment */
+	} control;
+	struct iovec data = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr message = {.msg_iov = &data,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
+	const struct cmsghdr *header;
+	struct ucred peer;
+
+	if (recvmsg(run->hold_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
+		return false;
+	header = CMSG_FIRSTHDR(&message);
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS) {
+		memcpy(&peer, CMSG_DATA(header), sizeof(peer));
+		run->peer = peer.pid;
+	}
+	return true;
+}
+
+/* What was said before the byte on the hold is all there by now. */
+static void hear_out(struct run *run)
+{
+	(void)drain_both(run);
+	if (run->listener)
+		run->listener(run->peer, run->output.text ? run->output.text : "", run->output.size,
+			      run->listener_argument);
+	close(run->hold_fd);
+	run->hold_fd = -1;
+}
+
+/*
  * Until the program has ended: the end of its output alone would not do, as something that it has
  * started, and left behind, may keep that open.
  */
@@ -175,7 +217,8 @@ static int listen_until_end(struct run *run, uint64_t timeout_ns)
 
 	for (;;) {
 		struct pollfd polled[] = {{.fd = run->output.fd, .events = POLLIN},
-					  {.fd = run->errors.fd, .events = POLLIN}};
+					  {.fd = run->errors.fd, .events = POLLIN},
+					  {.fd = run->hold_fd, .events = POLLIN}};
 		bool silent = run->output.fd < 0 && run->errors.fd < 0;
 		bool ended;
 		int r;
@@ -187,11 +230,8 @@ static int listen_until_end(struct run *run, uint64_t timeout_ns)
 		r = drain_both(run);
 		if (r < 0 || ended)
 			return r;
-		if (run->listener && run->hold_fd >= 0 && run->output.size > 0 &&
-		    run->listener(run->output.text, run->output.size, run->listener_argument)) {
-			close(run->hold_fd);
-			run->hold_fd = -1;
-		}
+		if (run->hold_fd >= 0 && receive_pid(run))
+			hear_out(run);
 		if (gt_clock_ns(CLOCK_MONOTONIC) >= deadline)
 			return -ETIMEDOUT;
 	}
@@ -267,12 +307,14 @@ static int open_stream(struct stream *stream, int *ret_writer)
 static int start(struct run *run, char *const arguments[])
 {
 	_cleanup_close_ int output = -1, errors = -1, hold = -1;
-	int fds[2], r;
+	int fds[2], yes = 1, r;
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
 		return -errno;
 	hold = fds[0];
 	run->hold_fd = fds[1];
+	if (setsockopt(run->hold_fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) < 0)
+		return -errno;
 	r = open_stream(&run->output, &output);
 	if (r < 0)
 		return r;

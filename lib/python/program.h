@@ -2,9 +2,9 @@
 /* Programs: finding one as the shell does, and running one to hear what it says. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * The file that NAME runs: the path itself when it has a slash, else the first executable file of
@@ -22,14 +22,17 @@ struct gt_program_output {
 	int status; /* as waitpid gives it */
 };
 
-/* An open descriptor in the program: it can wait on it for us to close the other end. */
+/*
+ * An open socket in the program: once it has written a byte there, behind its answer, it can wait
+ * for us to close the other end.
+ */
 #define GT_PROGRAM_HOLD_FD 63
 
 /*
- * Told what the program has said so far, each time it has said more. Once it returns true, nothing
- * holds the program any longer, and it is not called again.
+ * Told what the program has said, and which process it was, by our numbers, whatever namespace that
+ * is in (0: it cannot be seen from here). The process lives, and waits, until this returns.
  */
-typedef bool (*gt_program_listener)(const char *output, size_t size, void *argument);
+typedef void (*gt_program_listener)(pid_t pid, const char *output, size_t size, void *argument);
 
 /*
  * Runs the file ARGUMENTS[0] with the caller's environment and with nothing to read, until it ends.

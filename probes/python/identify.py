@@ -62,7 +62,6 @@ if len(sys.argv) > 2 and sys.version_info[0] > 2:
     fields.append("yes" if has_module(sys.argv[2]) else "no")
 else:
     fields.append("")
-fields.append(str(os.getpid()))
 fields.append("yes" if getattr(sys, "_is_gil_enabled", lambda: True)() else "no")
 variables = environment()
 fields.append(str(len(variables)))
@@ -73,8 +72,9 @@ answer += variables + b"\ngiltrace-identity end\n"
 output = getattr(sys.stdout, "buffer", sys.stdout)
 output.write(answer)
 output.flush()
-# giltrace looks at this process while it lives: until then, its end of this pipe stays open.
+# giltrace looks at this process while it lives: until then, its end of this socket stays open.
 try:  # noqa: SIM105 (Python 2 has no contextlib.suppress)
+    os.write(int(sys.argv[1]), b".")
     os.read(int(sys.argv[1]), 1)
 except (OSError, IndexError):
     pass

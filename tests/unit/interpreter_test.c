@@ -311,7 +311,7 @@ static void test_answers_are_checked(void **state)
 {
 	static const char answer[] = "noise\ngiltrace-identity 1\n"
 				     "3.11.7\0cpython\0/a b\0/c\0\0yes\0"
-				     "77\0no\0"
+				     "no\0"
 				     "8\0A=1\0B=\n\0\ngiltrace-identity end\nnoise";
 	_cleanup_(gt_identity_clear) struct gt_identity identity = {0};
 	size_t size = sizeof(answer) - 1;
@@ -323,7 +323,6 @@ static void test_answers_are_checked(void **state)
 	assert_string_equal(identity.executable, "/c");
 	assert_string_equal(identity.library, "");
 	assert_true(identity.has_module);
-	assert_string_equal(identity.pid, "77");
 	assert_false(identity.is_gil_enabled);
 	assert_string_equal(identity.environment[0], "A=1");
 	assert_string_equal(identity.environment[1], "B=\n");
