@@ -66,11 +66,19 @@ static void print_rights(const struct gt_diagnosis *diagnosis)
 
 static void print_events(const struct gt_diagnosis *diagnosis)
 {
-	print_row("events", true);
+	bool any = false;
+
+	for (enum gt_event_kind kind = 0; kind < GT_EVENT_KINDS; kind++)
+		any |= diagnosis->events[kind];
+	print_row("events", any);
 	for (enum gt_event_kind kind = 0; kind < GT_EVENT_KINDS; kind++)
 		printf("%s%s%s", kind ? ", " : "", diagnosis->events[kind] ? "" : "no ",
 		       gt_event_kind_name(kind));
 	putchar('\n');
+	if (!any)
+		print_problem("perf_event_open is refused altogether\n"
+			      "  allow it: docker run --privileged, or a lower "
+			      "kernel.perf_event_paranoid");
 }
 
 static void print_python(const struct gt_diagnosis *diagnosis)
@@ -180,7 +188,8 @@ static json_t *python_json(const struct gt_diagnosis *diagnosis)
 	gt_json_set(&object, "stripped", elf ? json_boolean(gt_elf_is_stripped(elf)) : json_null());
 	gt_json_set(&object, "free_threaded",
 		    elf ? json_boolean(diagnosis->python.is_free_threaded) : json_null());
-	gt_json_set(&object, "problem", gt_json_text(diagnosis->python_problem));
+	gt_json_set(&object, "problem",
+		    gt_json_text(diagnosis->has_sites ? NULL : diagnosis->python_problem));
 	return object;
 }
 

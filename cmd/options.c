@@ -129,7 +129,9 @@ static int parse_size(const char *text, uint64_t *ret)
 	uint64_t size;
 
 	if (expand_number(text, &size) < 0 || size < MIN_BUFFER_BYTES || size > MAX_BUFFER_BYTES) {
-		gt_error("'%s' is no size for a buffer\n  give one from 4K to 1G", text);
+		gt_error("'%s' is no size for a buffer\n  give one up to 1G, such as 512K; less "
+			 "than 128K is taken as that",
+			 text);
 		return -EINVAL;
 	}
 	*ret = size;

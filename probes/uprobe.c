@@ -20,7 +20,8 @@
 
 #define GROUP_PREFIX "giltrace_"
 #define INITIAL_PID_NAMESPACE 0xeffffffcU /* PROC_PID_INIT_INO of the kernel */
-#define MAX_GROUP_BYTES 64		  /* MAX_EVENT_NAME_LEN of the kernel */
+#define PLAIN_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+~=,@%:"
+#define MAX_GROUP_BYTES 64 /* MAX_EVENT_NAME_LEN of the kernel */
 
 struct gt_uprobes {
 	char *group;
@@ -134,9 +135,9 @@ int gt_uprobes_install(const char *group, const struct gt_elf *elf,
 			 machine);
 		return -EOPNOTSUPP;
 	}
-	/* The kernel splits its commands at blanks, and takes # for a comment: a path with one goes
-	 * by a name without. */
-	if (strpbrk(file, " \t\n\v\f\r#")) {
+	/* Blanks, # and, to the kernel, 0xa0 end a word: what is not plain goes by a name that is.
+	 */
+	if (file[strspn(file, PLAIN_CHARACTERS)] != '\0') {
 		fd = open(file, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
 			return gt_error_errno(-errno, "cannot open %s", file);
@@ -268,8 +269,10 @@ int gt_uprobes_remove_group(const char *group)
 		r = tracefs_dynevent_destroy(probe, false) < 0 ? -errno : 0;
 		tracefs_dynevent_free(probe);
 		if (r < 0)
-			return gt_error_errno(r, "cannot remove the probe %s:%s", group,
-					      gt_gil_site_name(kind));
+			return gt_error_errno(r,
+					      "cannot remove the probe %s:%s\n"
+					      "  end what records with it, and try again",
+					      group, gt_gil_site_name(kind));
 	}
 	if (found)
 		return 0;
@@ -287,12 +290,16 @@ static bool is_living_giltrace(pid_t pid)
 	_cleanup_free_ char *program_path = gt_format("/proc/%d/exe", (int)pid);
 	_cleanup_free_ char *comm = NULL;
 	char program[PATH_MAX];
+	struct stat theirs, ours;
 
 	if (!comm_path || !program_path)
 		return true;
 	if (gt_read_file(comm_path, 64, &comm, NULL) == -ENOENT)
 		return false;
-	if (comm && !gt_string_starts_with(comm, "giltrace"))
+	/* By its name, or, called by another one, by its file. */
+	if (comm && !gt_string_starts_with(comm, "giltrace") &&
+	    (stat(program_path, &theirs) < 0 || stat("/proc/self/exe", &ours) < 0 ||
+	     theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino))
 		return false;
 	return readlink(program_path, program, sizeof(program)) >= 0 || errno != ENOENT;
 }

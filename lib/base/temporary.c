@@ -14,6 +14,7 @@
 /* Static, because a signal handler cannot use what may be in the middle of a change. */
 static char paths[MAX_PATHS][PATH_MAX];
 static volatile sig_atomic_t is_used[MAX_PATHS];
+static volatile sig_atomic_t process_group;
 
 void gt_temporary_add(const char *path)
 {
@@ -35,8 +36,15 @@ void gt_temporary_forget(const char *path)
 			is_used[i] = 0;
 }
 
+void gt_temporary_set_group(pid_t group)
+{
+	process_group = group;
+}
+
 static void remove_all_and_die(int signal_number)
 {
+	if (process_group > 0)
+		(void)kill(-process_group, SIGKILL);
 	for (size_t i = MAX_PATHS; i-- > 0;)
 		if (is_used[i] && unlink(paths[i]) < 0)
 			(void)rmdir(paths[i]);

@@ -5,11 +5,16 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 /* Notes PATH, which is copied. Without room for it (there is enough), it is not noted. */
 void gt_temporary_add(const char *path);
 
 /* It has been removed, or is there to stay. */
 void gt_temporary_forget(const char *path);
+
+/* Notes a process group that must not outlive giltrace either; 0: it has ended. */
+void gt_temporary_set_group(pid_t group);
 
 /*
  * From now on a signal that ends the program removes what is noted, last noted first, and then ends

@@ -12,6 +12,9 @@
 #include "base/strings.h"
 #include "elf/elf_internal.h"
 
+/* Interpreters have some 40. Tables are looked through for each of them. */
+#define MAX_SECTIONS 2000
+
 static int broken(const struct gt_elf *elf, const char *what, uint64_t offset, const char *reason)
 {
 	gt_error("%s is a broken ELF file: %s at offset %" PRIu64 " %s", elf->path, what, offset,
@@ -156,6 +159,9 @@ static int read_sections(struct gt_elf *elf)
 
 		if (!section)
 			return gt_error_oom();
+		if (elf->sections.count > MAX_SECTIONS)
+			return broken(elf, "the section table", 0,
+				      "has an absurd number of entries");
 		section->handle = handle;
 		if (!gelf_getshdr(handle, &section->header))
 			return broken(elf, "the section table", 0, "is cut off");

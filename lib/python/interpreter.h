@@ -15,8 +15,9 @@ struct gt_interpreter {
 	char *library;	  /* the libpython that it maps, or NULL when that is linked in */
 	char *version;	  /* "3.11.7" */
 	/*
-	 * The root directory that it runs in, NULL for our own. PROGRAM is then what was called,
-	 * which leads there; the other paths are ours.
+	 * The root directory that it runs in, NULL for our own; the paths are as we see them. Where
+	 * what was called sets up more than an interpreter (a root, a user, limits), PROGRAM is
+	 * that.
 	 */
 	char *root;
 	bool is_gil_enabled; /* false: free-threaded, and its GIL is off as it is started now */

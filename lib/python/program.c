@@ -14,6 +14,7 @@
 
 #include "base/io.h"
 #include "base/macros.h"
+#include "base/temporary.h"
 #include "base/time.h"
 
 /* An environment alone may be 2 MiB and more. */
@@ -339,7 +340,9 @@ int gt_program_run(char *const arguments[], uint64_t timeout_ns, gt_program_list
 	r = start(&run, arguments);
 	if (r < 0)
 		return r;
+	gt_temporary_set_group(run.pid);
 	r = listen_until_end(&run, timeout_ns);
+	gt_temporary_set_group(0);
 	if (r < 0)
 		return r;
 	*ret = (struct gt_program_output){

@@ -19,14 +19,14 @@
  */
 #define DRAIN_INTERVAL_MS 50
 
-/* How long the target has to end by an interrupt of its own. */
-#define INTERRUPT_DELAY_NS (250 * GT_NS_PER_MS)
+/* Those that end a program in an orderly way, and how long it has to do so by one of its own. */
+static const int postponed_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+#define POSTPONEMENT_NS (250 * GT_NS_PER_MS)
 
 struct gt_session {
 	int signal_fd;
-	int ended_by;  /* a signal that came before there was a target to pass it on to; 0: none */
-	int interrupt; /* to be passed on later; 0: none */
-	uint64_t interrupt_due_ns;
+	int ended_by; /* a signal that came before there was a target to pass it on to; 0: none */
+	uint64_t due_ns[ARRAY_SIZE(postponed_signals)]; /* when to pass it on; 0: it has not come */
 	sigset_t old_mask;
 	struct sigaction old_sigpipe, old_sigchld;
 };
@@ -97,6 +97,16 @@ static bool was_ended(struct gt_session *session)
 	return session->ended_by != 0;
 }
 
+/* Its index in postponed_signals, or their number. */
+static size_t find_postponed(int signal_number)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(postponed_signals) && postponed_signals[i] != signal_number)
+		i++;
+	return i;
+}
+
 /*
  * Passes on the signals that were sent to us. What the terminal sends (SI_KERNEL), the whole
  * foreground group gets, the target too. What a process has sent may have been for the group as
@@ -107,20 +117,22 @@ static void forward_signals(struct gt_session *session, const struct gt_target *
 {
 	struct signalfd_siginfo info;
 	uint64_t now_ns = gt_clock_ns(CLOCK_MONOTONIC);
+	size_t i;
 
 	while (read(session->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD || info.ssi_code > SI_USER)
 			continue;
-		if (info.ssi_signo != SIGINT && info.ssi_signo != SIGQUIT) {
+		i = find_postponed((int)info.ssi_signo);
+		if (i == ARRAY_SIZE(postponed_signals))
 			kill(gt_target_pid(target), (int)info.ssi_signo);
-			continue;
-		}
-		session->interrupt = (int)info.ssi_signo;
-		session->interrupt_due_ns = now_ns + INTERRUPT_DELAY_NS;
+		else if (session->due_ns[i] == 0)
+			session->due_ns[i] = now_ns + POSTPONEMENT_NS;
 	}
-	if (session->interrupt && now_ns >= session->interrupt_due_ns) {
-		kill(gt_target_pid(target), session->interrupt);
-		session->interrupt = 0;
+	for (i = 0; i < ARRAY_SIZE(postponed_signals); i++) {
+		if (session->due_ns[i] == 0 || now_ns < session->due_ns[i])
+			continue;
+		kill(gt_target_pid(target), postponed_signals[i]);
+		session->due_ns[i] = 0;
 	}
 }
 

@@ -214,7 +214,7 @@ static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 			       "Inferred: %" PRIu64 " moments that were not seen themselves.\n",
 			       trace->inferred);
 	if (others)
-		gt_sink_printf(sink, "Not traced: %" PRIu32 " process%s of another Python.\n",
+		gt_sink_printf(sink, "Not traced: %" PRIu32 " process%s that ran another Python.\n",
 			       others, others == 1 ? "" : "es");
 	if (report->meta->probe_cost_ns > 0)
 		gt_sink_printf(sink,

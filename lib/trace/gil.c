@@ -241,7 +241,7 @@ int gt_gil_event(struct gt_trace *trace, uint32_t thread, const struct gt_event 
 	bool asked;
 	int r;
 
-	if (trace->processes.items[counts->process].gil_events == 0) {
+	if (trace->machine->processes.items[counts->process].image_gil_events == 0) {
 		r = gt_interpreter_look_up(trace, counts->process);
 		if (r < 0)
 			return r;
@@ -281,6 +281,7 @@ int gt_gil_event(struct gt_trace *trace, uint32_t thread, const struct gt_event 
 		trace->machine->threads.items[thread].asked = false;
 	trace->events++;
 	trace->processes.items[counts->process].gil_events++;
+	trace->machine->processes.items[counts->process].image_gil_events++;
 	return r;
 }
 
@@ -310,6 +311,7 @@ int gt_gil_end_phase(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 		     enum gt_thread_phase next)
 {
 	struct gt_thread_state *state = &trace->machine->threads.items[thread];
+	bool is_other;
 	int r = 0;
 
 	switch (state->phase) {
@@ -324,7 +326,10 @@ int gt_gil_end_phase(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 				   GT_NONE, time_ns);
 		break;
 	case GT_PHASE_NO:
-		r = write_interval(trace, thread, GT_INTERVAL_NO, GT_NONE, time_ns);
+		/* Of an interpreter without probes nobody can say what it does with its GIL. */
+		is_other = gt_interpreter_is_other(trace, trace->threads.items[thread].process);
+		r = write_interval(trace, thread, is_other ? GT_INTERVAL_UNKNOWN : GT_INTERVAL_NO,
+				   GT_NONE, time_ns);
 		break;
 	case GT_PHASE_WAIT:
 		r = next == GT_PHASE_UNKNOWN ? write_interval(trace, thread, GT_INTERVAL_WAIT,

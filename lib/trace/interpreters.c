@@ -259,7 +259,7 @@ void gt_interpreter_forget(struct gt_process_state *process)
 
 bool gt_interpreter_is_other(const struct gt_trace *trace, uint32_t process)
 {
-	return trace->processes.items[process].gil_events == 0 &&
+	return trace->machine->processes.items[process].image_gil_events == 0 &&
 	       trace->processes.items[process].python == GT_NONE &&
 	       trace->machine->processes.items[process].candidates.count > 0;
 }

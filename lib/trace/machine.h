@@ -49,6 +49,7 @@ struct gt_interpreter_candidate {
 };
 
 struct gt_process_state {
+	uint64_t image_gil_events; /* since its last exec */
 	GT_ARRAY(struct gt_gil_name) names;
 	GT_ARRAY(uint64_t) retake_addresses;
 	GT_ARRAY(struct gt_interpreter_candidate) candidates;
@@ -92,7 +93,7 @@ int gt_interpreter_map(struct gt_trace *trace, uint32_t process, const struct gt
 int gt_interpreter_look_up(struct gt_trace *trace, uint32_t process);
 int gt_interpreter_fork(struct gt_trace *trace, uint32_t parent, uint32_t child);
 void gt_interpreter_forget(struct gt_process_state *process);
-/* Whether a process runs an interpreter that has no probes, as far as its name tells. */
+/* Whether a process now runs an interpreter that has no probes, as far as its name tells. */
 bool gt_interpreter_is_other(const struct gt_trace *trace, uint32_t process);
 bool gt_is_retake(const struct gt_trace *trace, uint32_t process, uint64_t caller);
 

@@ -159,6 +159,8 @@ static int end_thread(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
 
 	if (!state->alive)
 		return 0;
+	process->maps_other_python |=
+		gt_interpreter_is_other(trace, trace->threads.items[thread].process);
 	r = gt_gil_end_phase(trace, thread, time_ns, GT_PHASE_NO);
 	state->alive = false;
 	/* The cursor: a late record may have taken the thread past TIME_NS. */
@@ -237,7 +239,10 @@ static int exec_process(struct gt_trace *trace, uint32_t process, uint32_t main_
 		if (r < 0)
 			return r;
 	}
+	trace->processes.items[process].maps_other_python |=
+		gt_interpreter_is_other(trace, process);
 	r = gt_gil_end_phase(trace, main_thread, time_ns, GT_PHASE_NO);
+	state->image_gil_events = 0;
 	trace->machine->threads.items[main_thread].gil = GT_NONE;
 	gt_array_clear(&state->names);
 	trace->processes.items[process].python = GT_NONE;
@@ -374,15 +379,6 @@ int gt_trace_finish(struct gt_trace *trace)
 		r = end_thread(trace, i, trace->end_ns);
 		if (r < 0)
 			return r;
-	}
-	for (uint32_t i = 0; i < trace->processes.count; i++)
-		trace->processes.items[i].maps_other_python = gt_interpreter_is_other(trace, i);
-	/* Of an interpreter without probes nobody can say what it did with its GIL. */
-	gt_array_for_each (&trace->intervals, interval) {
-		uint32_t process = trace->threads.items[interval->thread].process;
-
-		if (trace->processes.items[process].maps_other_python)
-			interval->kind = GT_INTERVAL_UNKNOWN;
 	}
 	r = gt_loss_apply(trace);
 	machine_free(trace->machine);
