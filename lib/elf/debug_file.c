@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/io.h"
@@ -28,8 +29,14 @@ static int try_file(const struct gt_elf *elf, char *given_path, const uint32_t *
 
 	if (!path)
 		return gt_error_oom();
-	if (stat(path, &status) < 0 || !S_ISREG(status.st_mode) || !gt_elf_is_elf(path) ||
-	    gt_elf_open_debug(path, &file) < 0)
+	if (stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+		return -ENOENT;
+	/* Where root probes must not be for another user to say. */
+	if (status.st_uid != geteuid() && status.st_uid != 0) {
+		gt_debug("%s belongs to another user, and is not used", path);
+		return -ENOENT;
+	}
+	if (!gt_elf_is_elf(path) || gt_elf_open_debug(path, &file) < 0)
 		return -ENOENT;
 	if (strcmp(file->build_id, elf->build_id) != 0 && (!checksum || file->build_id[0])) {
 		gt_debug("%s is the debug file of another build", path);

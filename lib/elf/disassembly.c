@@ -54,6 +54,11 @@ void gt_disassembler_free(struct gt_disassembler *disassembler)
 	free(disassembler);
 }
 
+bool gt_disassembler_is_exhausted(const struct gt_disassembler *disassembler)
+{
+	return disassembler->instructions >= MAX_INSTRUCTIONS;
+}
+
 bool gt_disassemble(struct gt_disassembler *disassembler, uint64_t address,
 		    struct gt_instruction *ret)
 {
@@ -62,8 +67,9 @@ bool gt_disassemble(struct gt_disassembler *disassembler, uint64_t address,
 	struct gt_instruction instruction = {.address = address, .through = GT_REGISTER_NONE};
 	size_t size;
 
-	if (!bytes || disassembler->instructions++ >= MAX_INSTRUCTIONS)
+	if (!bytes || gt_disassembler_is_exhausted(disassembler))
 		return false;
+	disassembler->instructions++;
 	size = (size_t)left;
 	if (!cs_disasm_iter(disassembler->handle, &bytes, &size, &at, disassembler->decoded))
 		return false;

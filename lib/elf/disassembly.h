@@ -69,6 +69,9 @@ int gt_disassembler_new(const struct gt_elf *elf, struct gt_disassembler **ret);
 void gt_disassembler_free(struct gt_disassembler *disassembler);
 GT_DEFINE_CLEANUP(struct gt_disassembler *, gt_disassembler_free)
 
+/* Whether it has read so much code that it reads no more: what it was for is then not complete. */
+bool gt_disassembler_is_exhausted(const struct gt_disassembler *disassembler);
+
 /*
  * Reads the instruction at ADDRESS. Bytes that are no known instruction are a plain one of the
  * machine's smallest size, so that a sweep gets past them. False when the file has no bytes there,

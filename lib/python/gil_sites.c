@@ -363,6 +363,12 @@ int gt_gil_sites_find(const struct gt_elf *elf, struct gt_gil_sites *ret)
 	r = run_search(elf, &search);
 	if (r < 0)
 		return r;
+	if (gt_disassembler_is_exhausted(search.code.disassembler)) {
+		gt_error(
+			"cannot find the GIL in %s: there is far more code than an interpreter has",
+			gt_elf_path(elf));
+		return -ENODATA;
+	}
 	if (symbols_confirm(&search))
 		found_by = search.code.debug_file ? "debuglink" : "symbols";
 	gt_gil_sites_finish(elf, &search.sites);

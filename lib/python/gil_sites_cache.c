@@ -5,15 +5,16 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include "base/io.h"
 #include "base/json.h"
-#include "python/gil_sites_json.h"
 #include "base/log.h"
 #include "elf/elf_file.h"
+#include "python/gil_sites_json.h"
 
 /* To be raised whenever the search may find other sites than before. */
-#define CACHE_VERSION 1
+#define CACHE_VERSION 2
 
 #define MAX_FILE_BYTES 65536
 #define MAX_SITES 1024
@@ -95,6 +96,29 @@ static bool read_offsets(const struct gt_elf *elf, const json_t *array, gt_gil_o
 	return true;
 }
 
+/*
+ * Of the code at all sites: a build-id is no proof, tools edit files in place and leave it, and a
+ * probe in the middle of an instruction breaks the program.
+ */
+static uint32_t code_checksum(const struct gt_elf *elf, const struct gt_gil_sites *sites)
+{
+	uint32_t checksum = 0;
+
+	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_KINDS; kind++) {
+		gt_array_for_each (&sites->offsets[kind], offset) {
+			uint64_t address, size = 0;
+			const void *code = NULL;
+
+			if (gt_elf_offset_to_address(elf, *offset, &address))
+				code = gt_elf_bytes_left(elf, address, &size);
+			if (code)
+				checksum = (uint32_t)crc32_z(checksum, code,
+							     (size_t)GT_MIN(size, UINT64_C(16)));
+		}
+	}
+	return checksum;
+}
+
 static const char *known_found_by(const char *name)
 {
 	for (size_t i = 0; name && i < ARRAY_SIZE(found_by_names); i++)
@@ -133,7 +157,8 @@ static bool read_json(const struct gt_elf *elf, const json_t *object, struct gt_
 	    strcmp(build_id, gt_elf_build_id(elf)) != 0)
 		return false;
 	sites.found_by = known_found_by(json_string_value(json_object_get(object, "found_by")));
-	if (!sites.found_by || !read_sites(elf, object, &sites)) {
+	if (!sites.found_by || !read_sites(elf, object, &sites) ||
+	    !has_number(object, "code", code_checksum(elf, &sites))) {
 		gt_gil_sites_clear(&sites);
 		return false;
 	}
@@ -170,6 +195,7 @@ static json_t *sites_json(const struct gt_elf *elf, const struct gt_gil_sites *s
 	gt_json_set(&object, "build_id", gt_json_text(gt_elf_build_id(elf)));
 	gt_json_set(&object, "size", gt_json_integer(gt_elf_size(elf)));
 	gt_json_set(&object, "found_by", gt_json_text(sites->found_by));
+	gt_json_set(&object, "code", gt_json_integer(code_checksum(elf, sites)));
 	gt_gil_sites_set_json(&object, sites);
 	return object;
 }
