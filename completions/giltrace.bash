@@ -52,8 +52,8 @@ _giltrace() {
 	-*)
 		case $verb in
 		report) mapfile -t COMPREPLY < <(compgen -W "$output_options" -- "$word") ;;
-		doctor) mapfile -t COMPREPLY < <(compgen -W '--python --json -v --help' -- "$word") ;;
-		probe) mapfile -t COMPREPLY < <(compgen -W '--python --group -v --help' -- "$word") ;;
+		doctor) mapfile -t COMPREPLY < <(compgen -W '--python --json -q -v --help' -- "$word") ;;
+		probe) mapfile -t COMPREPLY < <(compgen -W '--python --group -q -v --help' -- "$word") ;;
 		*) mapfile -t COMPREPLY < <(compgen -W "$run_options --version" -- "$word") ;;
 		esac
 		;;
