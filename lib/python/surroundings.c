@@ -46,7 +46,8 @@ static bool is_same_link(pid_t pid, const char *name)
 	return is_same_text(theirs, ours);
 }
 
-/* Whether both texts have the same line that starts with KEY, or both none. */
+/* Whether both texts have the same line that KEY starts (with the newline before it), or both none.
+ */
 static bool is_same_line(const char *left, const char *right, const char *key)
 {
 	const char *a = strstr(left, key), *b = strstr(right, key);
@@ -54,8 +55,8 @@ static bool is_same_line(const char *left, const char *right, const char *key)
 
 	if (!a || !b)
 		return a == b;
-	length = strcspn(a, "\n");
-	return length == strcspn(b, "\n") && memcmp(a, b, length) == 0;
+	length = 1 + strcspn(a + 1, "\n");
+	return length == 1 + strcspn(b + 1, "\n") && memcmp(a, b, length) == 0;
 }
 
 bool gt_surroundings_are_ours(pid_t pid)

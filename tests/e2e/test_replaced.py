@@ -202,6 +202,10 @@ class TestFileSystem:
         result = giltrace.run(
             *["--python", one_file.path, "-c", "pass"],
             prefix=["strace", "-qq", "-o", "/dev/null", *refuse],
+            # LeakSanitizer cannot work in a process that is traced.
+            env=dict(
+                os.environ, ASAN_OPTIONS=f"{os.environ.get('ASAN_OPTIONS', '')}:detect_leaks=0"
+            ),
         )
         assert result.status == NOT_POSSIBLE
         check_message(result, one_file.gil_file, "file system")

@@ -141,6 +141,7 @@ static void test_what_does_not_fit_is_rewritten(void **state)
 		{"\"build_id\": \"", "\"build_id\": \"0"},
 		{"\"symbols\"", "\"somebody\""},
 		{"\"symbols\"", "17"},
+		{"\"code\": ", "\"code\": 1"},
 		{"\"take\"", "\"tike\""},
 		{"\"take\": [", "\"take\": [ -5,"},
 		{"\"take\": [", "\"take\": [ 1e3,"},

@@ -207,6 +207,27 @@ static void test_shim_gives_its_environment(void **state)
 	assert_true(found);
 }
 
+/* A wrapper that does more than to choose an interpreter is what has to be run. */
+static void test_wrapper_with_effects_is_kept(void **state)
+{
+	static const char *const effects[] = {"ulimit -n 77", "cd /usr", "umask 077"};
+	_cleanup_free_ char *python = any_python();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(effects); i++) {
+		_cleanup_(gt_interpreter_clear) struct gt_interpreter interpreter = {0};
+		_cleanup_free_ char *text = NULL, *wrapper = NULL;
+
+		text = gt_format("#!/bin/sh\n%s\nexec %s \"$@\"\n", effects[i], python);
+		wrapper = write_file("wrapper", text, 0755);
+		assert_int_equal(resolve(wrapper, NULL, &interpreter), 0);
+		check_interpreter(&interpreter);
+		assert_string_equal(interpreter.program, wrapper);
+		assert_null(interpreter.environment);
+		assert_null(interpreter.root);
+	}
+}
+
 static void test_python3_on_path(void **state)
 {
 	_cleanup_free_ char *python = any_python(), *link = gt_format("%s/python3", folder);
@@ -341,6 +362,7 @@ int main(void)
 		cmocka_unit_test(test_link_stays_what_is_called),
 		cmocka_unit_test(test_virtual_environment_stays_one),
 		cmocka_unit_test(test_shim_gives_its_environment),
+		cmocka_unit_test(test_wrapper_with_effects_is_kept),
 		cmocka_unit_test(test_python3_on_path),
 		cmocka_unit_test(test_modules),
 		cmocka_unit_test(test_what_cannot_be_executed),

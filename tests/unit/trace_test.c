@@ -546,6 +546,33 @@ static void test_replaced_interpreter_is_noticed(void **state)
 	check_thread(trace, &stats, PID, 0, 0, 0, 1000);
 }
 
+/* What another Python does behind an exec or a fork and exec has no probes. */
+static void test_exec_of_another_python_is_unknown(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)state;
+	start(trace, 1000);
+	map_python(trace, 1000);
+	gil(trace, 1100, 100, GT_EVENT_TAKE);
+	gil(trace, 1100, 100, GT_EVENT_ACQUIRED);
+	start(trace, 1500);
+	feed(trace, (struct gt_event){.type = GT_EVENT_MAP,
+				      .time_ns = 1501,
+				      .pid = PID,
+				      .tid = PID,
+				      .ring = GT_EVENT_NO_RING,
+				      .map = {.length = 0x1000, .path = "/usr/bin/python3.12"}});
+	fork_task(trace, 1600, PID, 101, PID, 100);
+	exit_task(trace, 1900, PID, 101);
+	exit_task(trace, 2000, PID, 100);
+	finish(trace, &stats);
+	check_thread(trace, &stats, 100, 100, 0, 400, 500);
+	check_thread(trace, &stats, 101, 0, 0, 0, 300);
+	assert_true(trace->processes.items[0].maps_other_python);
+}
+
 static void test_invariants_survive_nonsense(void **state)
 {
 	(void)state;
@@ -641,6 +668,7 @@ int main(void)
 		cmocka_unit_test(test_separate_variables_are_one_gil),
 		cmocka_unit_test(test_tasks_from_before_begin_with_the_trace),
 		cmocka_unit_test(test_replaced_interpreter_is_noticed),
+		cmocka_unit_test(test_exec_of_another_python_is_unknown),
 		cmocka_unit_test(test_invariants_survive_nonsense),
 		cmocka_unit_test(test_percentiles_are_nearest_rank),
 	};
