@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "elf/elf_file.h"
-#include "python/gil_sites.h"
+#include "python/gil_sites_cache.h"
 #include "trace/machine.h"
 
 static int copy_string(const char *from, char **ret)
@@ -96,7 +96,8 @@ static bool find_sites(const struct gt_interpreter_candidate *candidate, struct 
 		why = "it cannot be read any more";
 	else if (candidate->build_id[0] && strcmp(candidate->build_id, gt_elf_build_id(elf)) != 0)
 		why = "it is not the file any more that ran";
-	else if (gt_elf_exports(elf, "PyEval_RestoreThread") && gt_gil_sites_find(elf, ret) < 0)
+	else if (gt_elf_exports(elf, "PyEval_RestoreThread") &&
+		 gt_gil_sites_find_cached(elf, ret) < 0)
 		why = "where its GIL is asked back is not known";
 	said = gt_log_end_capture(&capture);
 	if (said)
