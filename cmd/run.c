@@ -9,16 +9,20 @@
 int gt_run(const struct gt_options *options)
 {
 	_cleanup_(gt_trace_directory_removep) char *temporary = NULL;
+	const char *directory = options->directory;
 	int status = 0, r;
 
 	if (gt_report_check_outputs(options) < 0)
 		return GT_EXIT_FAILURE;
-	if (!options->directory && gt_trace_directory_make_temporary(&temporary) < 0)
-		return GT_EXIT_FAILURE;
-	r = gt_record_into(options, options->directory ? options->directory : temporary, &status);
+	if (!directory) {
+		if (gt_trace_directory_make_temporary(&temporary) < 0)
+			return GT_EXIT_FAILURE;
+		directory = temporary;
+	}
+	r = gt_record_into(options, directory, &status);
 	if (r != 0)
 		return r;
-	if (gt_report_path(options, options->directory ? options->directory : temporary) < 0)
+	if (gt_report_path(options, directory) < 0)
 		return GT_EXIT_FAILURE;
 	return status;
 }

@@ -28,7 +28,7 @@ int gt_exit_status_of(int err)
 static int find_sites(const struct gt_elf *elf, struct gt_gil_sites *ret)
 {
 	struct gt_log_capture capture;
-	_cleanup_free_ char *why = NULL, *why_no_returns = NULL;
+	_cleanup_free_ char *why = NULL, *about_returns = NULL;
 	int r;
 
 	gt_log_start_capture(&capture);
@@ -37,16 +37,11 @@ static int find_sites(const struct gt_elf *elf, struct gt_gil_sites *ret)
 	if (r == -ENODATA) {
 		gt_log_start_capture(&capture);
 		r = gt_gil_returns_find(elf, ret) < 0 ? r : 0;
-		why_no_returns = gt_log_end_capture(&capture);
-		if (r == 0)
-			gt_warning(
-				"the code of %s does not look like a GIL that giltrace knows\n"
-				"  the returns of take_gil and drop_gil serve instead: figures are "
-				"estimates",
-				gt_elf_path(elf));
+		about_returns = gt_log_end_capture(&capture);
 	}
-	if (why_no_returns)
-		gt_debug("%s", why_no_returns);
+	/* Where both fail, why the first did is what matters. */
+	if (about_returns)
+		gt_log(r < 0 ? GT_LOG_DEBUG : GT_LOG_WARNING, "%s", about_returns);
 	if (r < 0 && why)
 		gt_error("%s", why);
 	return r;

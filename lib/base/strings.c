@@ -49,9 +49,19 @@ static bool is_unsafe_on_terminal(uint32_t character)
 	       (character >= 0x2066 && character <= 0x2069) || character == 0xfeff;
 }
 
+static const char hex_digits[] = "0123456789abcdef";
+
+void gt_hex_format(const unsigned char *bytes, size_t size, char *text)
+{
+	for (size_t i = 0; i < size; i++) {
+		*text++ = hex_digits[bytes[i] >> 4];
+		*text++ = hex_digits[bytes[i] & 15];
+	}
+	*text = '\0';
+}
+
 static char *escape(const char *text, size_t length, bool terminal)
 {
-	static const char digits[] = "0123456789abcdef";
 	const unsigned char *from = (const unsigned char *)text;
 	char *escaped, *to;
 
@@ -75,8 +85,8 @@ static char *escape(const char *text, size_t length, bool terminal)
 			}
 			*to++ = '\\';
 			*to++ = 'x';
-			*to++ = digits[from[i] >> 4];
-			*to++ = digits[from[i] & 15];
+			*to++ = hex_digits[from[i] >> 4];
+			*to++ = hex_digits[from[i] & 15];
 		}
 		from += n;
 		length -= n;

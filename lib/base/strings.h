@@ -19,5 +19,8 @@ char *gt_utf8_dup(const char *text, size_t length);
  */
 char *gt_terminal_dup(const char *text, size_t length);
 
+/* SIZE bytes as lower-case hexadecimal, and a NUL, to TEXT: 2 * SIZE + 1 characters. */
+void gt_hex_format(const unsigned char *bytes, size_t size, char *text);
+
 bool gt_string_starts_with(const char *text, const char *prefix);
 bool gt_string_ends_with(const char *text, const char *suffix);

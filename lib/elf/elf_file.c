@@ -85,7 +85,6 @@ static int read_header(struct gt_elf *elf)
 
 static void read_build_id(struct gt_elf *elf, const GElf_Phdr *segment)
 {
-	static const char digits[] = "0123456789abcdef";
 	Elf_Data *notes;
 	GElf_Nhdr note;
 	size_t at = 0, name_at, description_at;
@@ -102,10 +101,7 @@ static void read_build_id(struct gt_elf *elf, const GElf_Phdr *segment)
 			   sizeof(ELF_NOTE_GNU)) != 0 ||
 		    note.n_descsz > GT_BUILD_ID_MAX)
 			continue;
-		for (uint32_t i = 0; i < note.n_descsz; i++) {
-			elf->build_id[i * 2] = digits[bytes[i] >> 4];
-			elf->build_id[i * 2 + 1] = digits[bytes[i] & 15];
-		}
+		gt_hex_format(bytes, note.n_descsz, elf->build_id);
 		return;
 	}
 }

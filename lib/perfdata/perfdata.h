@@ -32,7 +32,6 @@ struct gt_perf_event {
 struct gt_perf_field {
 	uint32_t offset;
 	uint32_t size;
-	bool is_signed;
 };
 
 /* What the file's header says of the recording. Strings are NULL where it does not say. */

@@ -145,7 +145,6 @@ int gt_perfdata_find_field(const struct gt_perfdata *perfdata, uint32_t event, c
 	if (!found || found->offset < 0 || found->size < 0)
 		return -ENOENT;
 	*ret = (struct gt_perf_field){.offset = (uint32_t)found->offset,
-				      .size = (uint32_t)found->size,
-				      .is_signed = found->flags & TEP_FIELD_IS_SIGNED};
+				      .size = (uint32_t)found->size};
 	return 0;
 }

@@ -30,16 +30,6 @@ static void search_clear(struct search *search)
 	gt_gil_sites_clear(&search->sites);
 }
 
-static int add_site(struct search *search, enum gt_gil_site_kind kind, uint64_t address)
-{
-	uint64_t *added = gt_array_push(&search->sites.offsets[kind]);
-
-	if (!added)
-		return gt_error_oom();
-	*added = address;
-	return 0;
-}
-
 static int refuse(const struct search *search, const char *reason)
 {
 	gt_error("cannot find the GIL in %s: %s", gt_elf_path(search->code.elf), reason);
@@ -78,7 +68,7 @@ static int add_returns(struct search *search, uint32_t function, enum gt_gil_sit
 		/* A probe there would fire whether the function ends or not. */
 		if (instruction.kind == GT_INSTRUCTION_BRANCH)
 			return refuse(search, "take_gil or drop_gil ends in a branch");
-		r = add_site(search, kind, address);
+		r = gt_gil_sites_add(&search->sites, kind, address);
 		if (r < 0)
 			return r;
 	}
@@ -107,8 +97,9 @@ static int find_functions(struct search *search)
 		if (gt_hash_set(&search->entries, function->start,
 				is_take ? FUNCTION_TAKE : FUNCTION_DROP) < 0)
 			return gt_error_oom();
-		r = add_site(search, is_take ? GT_GIL_SITE_TAKE : GT_GIL_SITE_RELEASE,
-			     function->start);
+		r = gt_gil_sites_add(&search->sites,
+				     is_take ? GT_GIL_SITE_TAKE : GT_GIL_SITE_RELEASE,
+				     function->start);
 		if (r < 0)
 			return r;
 	}
@@ -126,7 +117,8 @@ static int add_retake(struct search *search, uint64_t address)
 		address += instruction.size;
 		if (instruction.kind == GT_INSTRUCTION_CALL)
 			return gt_hash_get(&search->entries, instruction.target) == FUNCTION_TAKE
-				       ? add_site(search, GT_GIL_SITE_RETAKE, address)
+				       ? gt_gil_sites_add(&search->sites, GT_GIL_SITE_RETAKE,
+							  address)
 				       : 0;
 		if (instruction.kind == GT_INSTRUCTION_JUMP && instruction.target)
 			address = instruction.target;
@@ -179,8 +171,8 @@ int gt_gil_returns_find(const struct gt_elf *elf, struct gt_gil_sites *ret)
 	r = find_retakes(&search);
 	if (r < 0)
 		return r;
-	gt_warning("%s: the entries and returns of take_gil and drop_gil are used: all figures are "
-		   "estimates",
+	gt_warning("the code of %s does not look like a GIL that giltrace knows\n"
+		   "  the returns of take_gil and drop_gil serve instead: figures are estimates",
 		   gt_elf_path(elf));
 	gt_gil_sites_finish(elf, &search.sites);
 	*ret = search.sites;

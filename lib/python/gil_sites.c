@@ -52,21 +52,21 @@ const char *gt_gil_site_name(enum gt_gil_site_kind kind)
 	return kind < GT_GIL_SITE_KINDS ? names[kind] : NULL;
 }
 
-void gt_gil_sites_clear(struct gt_gil_sites *sites)
+int gt_gil_sites_add(struct gt_gil_sites *sites, enum gt_gil_site_kind kind, uint64_t address)
 {
-	for (uint32_t kind = 0; kind < GT_GIL_SITE_KINDS; kind++)
-		gt_array_clear(&sites->offsets[kind]);
-	sites->found_by = NULL;
-}
-
-static int add_site(struct search *search, enum gt_gil_site_kind kind, uint64_t address)
-{
-	uint64_t *added = gt_array_push(&search->sites.offsets[kind]);
+	uint64_t *added = gt_array_push(&sites->offsets[kind]);
 
 	if (!added)
 		return gt_error_oom();
 	*added = address;
 	return 0;
+}
+
+void gt_gil_sites_clear(struct gt_gil_sites *sites)
+{
+	for (uint32_t kind = 0; kind < GT_GIL_SITE_KINDS; kind++)
+		gt_array_clear(&sites->offsets[kind]);
+	sites->found_by = NULL;
 }
 
 static const struct gt_elf_function *whole_function(struct search *search,
@@ -136,7 +136,7 @@ static int add_take(struct search *search, const struct gt_gil_call *call)
 		return 0;
 	if (gt_hash_set(&search->landmarks.takes, entry, 0) < 0)
 		return gt_error_oom();
-	return add_site(search, GT_GIL_SITE_TAKE, entry);
+	return gt_gil_sites_add(&search->sites, GT_GIL_SITE_TAKE, entry);
 }
 
 /*
@@ -196,7 +196,8 @@ static int find_signals(struct search *search)
 			enum relation relation = relation_in_function(search, call);
 
 			if (relation == RELATION_SWITCH || relation == RELATION_UNKNOWN) {
-				r = add_site(search, GT_GIL_SITE_ACQUIRED, call->address);
+				r = gt_gil_sites_add(&search->sites, GT_GIL_SITE_ACQUIRED,
+						     call->address);
 				if (r < 0)
 					return r;
 			}
@@ -246,16 +247,16 @@ static int follow_releases(struct search *search)
 		 */
 		if (!aftermath.unlocks || (search->code.is_static && aftermath.switched.count == 0))
 			continue;
-		r = add_site(search, GT_GIL_SITE_RELEASE, release->address);
+		r = gt_gil_sites_add(&search->sites, GT_GIL_SITE_RELEASE, release->address);
 		if (r < 0)
 			return r;
 		gt_array_for_each (&aftermath.switched, address) {
-			r = add_site(search, GT_GIL_SITE_SWITCHED, *address);
+			r = gt_gil_sites_add(&search->sites, GT_GIL_SITE_SWITCHED, *address);
 			if (r < 0)
 				return r;
 		}
 		gt_array_for_each (&aftermath.retakes, address) {
-			r = add_site(search, GT_GIL_SITE_RETAKE, *address);
+			r = gt_gil_sites_add(&search->sites, GT_GIL_SITE_RETAKE, *address);
 			if (r < 0)
 				return r;
 		}

@@ -7,8 +7,8 @@
  *     release   the call of pthread_cond_signal(cond) in drop_gil: it has let go
  *     switched  the call of pthread_mutex_unlock(switch_mutex) in drop_gil: asked to let go, it has
  *               done waiting for another thread to take it
- *     retake    not probed: the return address of the eval loop's call of take_gil after a
- * requested drop (up to 3.12). A take that returns there follows such a drop.
+ *     retake    not probed: where the eval loop's call of take_gil behind a requested drop
+ *               returns to (up to 3.12). A take that returns there follows such a drop.
  */
 #pragma once
 
@@ -50,6 +50,9 @@ struct gt_gil_sites {
  */
 int gt_gil_sites_find(const struct gt_elf *elf, struct gt_gil_sites *ret);
 void gt_gil_sites_clear(struct gt_gil_sites *sites);
+
+/* For those who find sites: adds one, by its virtual address. -ENOMEM, logged. */
+int gt_gil_sites_add(struct gt_gil_sites *sites, enum gt_gil_site_kind kind, uint64_t address);
 
 /* For those who find sites: turns addresses into file offsets, sorted and without duplicates. */
 void gt_gil_sites_finish(const struct gt_elf *elf, struct gt_gil_sites *sites);

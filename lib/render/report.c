@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "render/report.h"
 
+#include <string.h>
+
 #include "base/strings.h"
 
 bool gt_report_shows_process(const struct gt_report *report, uint32_t process)
@@ -9,6 +11,11 @@ bool gt_report_shows_process(const struct gt_report *report, uint32_t process)
 
 	/* Where nobody has used a GIL, the first one is the target. */
 	return shown->gil_events > 0 || (report->trace->events == 0 && process == 0);
+}
+
+bool gt_report_is_estimate(const struct gt_report *report)
+{
+	return report->meta->found_by && strcmp(report->meta->found_by, "returns") == 0;
 }
 
 gt_render_function gt_render_for_path(const char *path, bool *ret_gzip)

@@ -192,7 +192,7 @@ static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 	const struct gt_trace *trace = report->trace;
 	uint64_t unknown_ns = sum_unknown(report);
 	uint32_t others = count_other_pythons(report);
-	bool is_estimate = report->meta->found_by && strcmp(report->meta->found_by, "returns") == 0;
+	bool is_estimate = gt_report_is_estimate(report);
 	char text[TEXT_SIZE];
 
 	if (trace->lost || trace->inferred || unknown_ns || others || is_estimate ||

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static json_t *python_json(const struct gt_report *report, const struct gt_process *process)
 {
@@ -52,11 +51,6 @@ static json_t *wait_json(const struct gt_thread_stats *stats, uint64_t ns)
 	return stats->waits ? gt_json_integer(ns) : json_null();
 }
 
-static bool is_estimate(const struct gt_report *report)
-{
-	return report->meta->found_by && strcmp(report->meta->found_by, "returns") == 0;
-}
-
 static json_t *thread_json(const struct gt_report *report, uint32_t index)
 {
 	const struct gt_thread *thread = &report->trace->threads.items[index];
@@ -78,7 +72,8 @@ static json_t *thread_json(const struct gt_report *report, uint32_t index)
 	gt_json_set(&object, "contended", gt_json_integer(thread->contended));
 	/* Every return of drop_gil is seen then, and not only those that were asked for. */
 	gt_json_set(&object, "switched",
-		    is_estimate(report) ? json_null() : gt_json_integer(thread->switched));
+		    gt_report_is_estimate(report) ? json_null()
+						  : gt_json_integer(thread->switched));
 	gt_json_set(&object, "wait_max_ns", wait_json(stats, stats->wait_max_ns));
 	gt_json_set(&object, "wait_p50_ns", wait_json(stats, stats->wait_p50_ns));
 	gt_json_set(&object, "wait_p99_ns", wait_json(stats, stats->wait_p99_ns));

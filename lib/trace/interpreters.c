@@ -42,16 +42,11 @@ int gt_trace_add_python(struct gt_trace *trace, const struct gt_python *python)
 
 static void format_build_id(const struct gt_event *event, char ret[static GT_BUILD_ID_MAX * 2 + 1])
 {
-	static const char digits[] = "0123456789abcdef";
 	uint32_t size = event->map.build_id
 				? GT_MIN(event->map.build_id_size, (uint32_t)GT_BUILD_ID_MAX)
 				: 0;
 
-	for (uint32_t i = 0; i < size; i++) {
-		ret[2 * i] = digits[event->map.build_id[i] >> 4];
-		ret[2 * i + 1] = digits[event->map.build_id[i] & 15];
-	}
-	ret[2 * size] = '\0';
+	gt_hex_format(event->map.build_id, size, ret);
 }
 
 /* Same file: the build-id decides where both have one. */

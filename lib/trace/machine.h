@@ -83,8 +83,7 @@ int gt_gil_fork(struct gt_trace *trace, uint32_t parent_thread, uint32_t child_t
 int gt_gil_identify(struct gt_trace *trace, uint32_t thread, const struct gt_event *event,
 		    uint32_t *ret_gil);
 int gt_gil_identity_fork(struct gt_trace *trace, uint32_t parent, uint32_t child);
-
-/* gil_identity.c: a new GIL of PROCESS, held by nobody. */
+/* A new GIL of PROCESS, held by nobody. */
 int gt_gil_new(struct gt_trace *trace, uint32_t process, uint32_t *ret_gil);
 
 /* interpreters.c: which interpreter a process maps, and where. */

@@ -68,10 +68,6 @@ static int find_event(struct gt_perf_source *source, size_t which, bool *ret_fou
 				 source->path);
 			return -ENODATA;
 		}
-		if (!event->attr->inherit)
-			gt_warning("%s was recorded without following new threads: theirs are "
-				   "missing",
-				   source->path);
 		meaning->is_gil_event = true;
 		meaning->type = gil_events[which].type;
 		/* One is enough: the same moment recorded twice would be two. */
@@ -79,6 +75,18 @@ static int find_event(struct gt_perf_source *source, size_t which, bool *ret_fou
 		return 0;
 	}
 	return 0;
+}
+
+static void warn_if_not_inherited(const struct gt_perf_source *source)
+{
+	for (uint32_t i = 0; i < source->count; i++) {
+		if (!source->meanings[i].is_gil_event ||
+		    gt_perfdata_event(source->perfdata, i)->attr->inherit)
+			continue;
+		gt_warning("%s was recorded without following new threads: theirs are missing",
+			   source->path);
+		return;
+	}
 }
 
 int gt_perf_source_new(struct gt_perfdata *perfdata, const char *path, struct gt_perf_source **ret)
@@ -116,6 +124,7 @@ int gt_perf_source_new(struct gt_perfdata *perfdata, const char *path, struct gt
 			"the figures",
 			path);
 	}
+	warn_if_not_inherited(source);
 	*ret = GT_STEAL(source);
 	return 0;
 }
