@@ -11,6 +11,14 @@ enum gt_verb { GT_VERB_RUN, GT_VERB_RECORD, GT_VERB_REPORT, GT_VERB_PROBE, GT_VE
 
 enum gt_probe_action { GT_PROBE_ADD, GT_PROBE_LIST, GT_PROBE_DELETE };
 
+/* How the GIL is made visible. */
+enum gt_probe_way {
+	GT_PROBE_WAY_AUTO, /* uprobes with the rights for them, else the agent */
+	GT_PROBE_WAY_UPROBE,
+	GT_PROBE_WAY_AGENT,
+	GT_PROBE_WAY_BOTH, /* to compare them */
+};
+
 struct gt_options {
 	enum gt_verb verb;
 	GT_ARRAY(const char *) outputs; /* -o */
@@ -18,6 +26,9 @@ struct gt_options {
 	const char *directory; /* of the trace: --keep-data, or what to report */
 	const char *python;
 	uint64_t buffer_bytes; /* of each CPU's ring; 0: not given */
+	enum gt_probe_way probe_way;
+	uint64_t flight_recorder_ns; /* keep the newest only; 0: keep all */
+	bool state_detect;
 	bool quiet;
 	bool json;			   /* doctor */
 	enum gt_probe_action probe_action; /* probe */

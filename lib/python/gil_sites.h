@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/array.h"
@@ -33,9 +34,37 @@ const char *gt_gil_site_name(enum gt_gil_site_kind kind);
 
 typedef GT_ARRAY(uint64_t) gt_gil_offsets;
 
+/*
+ * The calls by which a library in front of the pthread functions (probes/agent) sees the same
+ * moments.
+ */
+enum gt_gil_call_kind {
+	GT_GIL_CALL_TAKE_LOCK, /* pthread_mutex_lock(mutex), the first one in take_gil */
+	GT_GIL_CALL_TAKE_WAIT, /* pthread_cond_timedwait(cond, mutex) */
+	GT_GIL_CALL_ACQUIRED,  /* pthread_cond_signal(switch_cond) */
+	GT_GIL_CALL_RELEASE,   /* pthread_cond_signal(cond) */
+	GT_GIL_CALL_SWITCHED,  /* pthread_mutex_unlock(switch_mutex) */
+	GT_GIL_CALL_KINDS,
+};
+
+struct gt_gil_call_site {
+	enum gt_gil_call_kind kind;
+	uint64_t return_offset; /* file offset of the instruction behind the call */
+	/*
+	 * TAKE_LOCK and TAKE_WAIT: where take_gil's return address is, in bytes from the stack
+	 * pointer at the call, or from the frame pointer.
+	 */
+	bool by_frame_pointer;
+	int32_t caller_offset;
+};
+
+typedef GT_ARRAY(struct gt_gil_call_site) gt_gil_call_sites;
+
 struct gt_gil_sites {
 	/* File offsets in rising order, without duplicates. Only retake may be empty. */
 	gt_gil_offsets offsets[GT_GIL_SITE_KINDS];
+	/* By rising offset. Empty when the calls are such that an agent cannot tell them. */
+	gt_gil_call_sites calls;
 	/*
 	 * "symbols" or "debuglink" when symbols in the file, or in its debug file, confirm what the
 	 * code has shown; "sites" when there is the code alone. Not to be freed.

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/macros.h"
@@ -13,12 +14,15 @@
 struct gt_meta {
 	char **command; /* the target's, NULL-terminated */
 	char *hostname;
-	char *program;	/* the interpreter as it was started */
-	char *gil_file; /* the file that has the GIL */
-	char *version;	/* of Python */
-	char *build_id; /* of gil_file; "" when it has none */
-	char *probe;	/* "uprobe" */
-	char *found_by; /* "symbols" */
+	char *program;	   /* the interpreter as it was started */
+	char *gil_file;	   /* the file that has the GIL */
+	char *version;	   /* of Python */
+	char *build_id;	   /* of gil_file; "" when it has none */
+	char *probe;	   /* "uprobe", "agent", or "both" */
+	char *agent_clock; /* "tsc" or "monotonic"; NULL without an agent */
+	bool has_states;   /* state.perf.data was recorded, too */
+	bool is_complete;  /* false: giltrace was killed meanwhile */
+	char *found_by;	   /* "symbols" */
 	struct gt_gil_sites sites;
 	uint32_t recorder_pid; /* of giltrace: the target's parent; 0 when not known */
 	uint64_t clock_ns;     /* one moment on CLOCK_MONOTONIC … */

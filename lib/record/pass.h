@@ -26,7 +26,10 @@ struct gt_pass_spec {
 	const char *probed;  /* the file that uprobes among the tracepoints are in, or NULL */
 	const struct gt_pass_tracepoint *tracepoints;
 	uint32_t tracepoint_count;
-	uint64_t ring_bytes;  /* of each CPU's ring; rounded up to a power of two */
+	bool context_switches; /* also record when threads get on and off a CPU */
+	uint64_t ring_bytes;   /* of each CPU's ring; rounded up to a power of two */
+	/* Without the rights for such rings, smaller ones are taken, and nothing is said. */
+	bool may_shrink_rings;
 	char *const *command; /* the recorder's, for the header; NULL-terminated; borrowed */
 };
 

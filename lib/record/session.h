@@ -6,11 +6,11 @@
 #pragma once
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/macros.h"
 
-struct gt_pass;
 struct gt_target;
 struct gt_target_spec;
 struct gt_session;
@@ -25,14 +25,21 @@ int gt_session_new(struct gt_session **ret);
 void gt_session_free(struct gt_session *session);
 GT_DEFINE_CLEANUP(struct gt_session *, gt_session_free)
 
+/* Something that is drained while the target runs: a pass, or the agents' memory. */
+struct gt_session_source {
+	void *object;
+	int (*drain)(void *object);	       /* -errno (logged): it is given up */
+	bool (*is_behind)(const void *object); /* better drain it again at once */
+	bool has_failed;		       /* set by gt_session_run() */
+};
+
 /* Fills in the signal mask and dispositions that giltrace was started with. */
 void gt_session_init_target(const struct gt_session *session, struct gt_target_spec *spec);
 
 /*
- * Starts the target, and drains the passes until it has ended. RET_STATUS is that of waitpid(). A
+ * Starts the target, and drains the sources until it has ended. RET_STATUS is that of waitpid(). A
  * negative errno (logged) when it could not be started, -EINTR (not logged) when a signal came
- * before; a pass that cannot be written is given up
- * (logged), and the target goes on.
+ * before; a source that fails is given up, and the target goes on.
  */
-int gt_session_run(struct gt_session *session, struct gt_target *target, struct gt_pass **passes,
-		   uint32_t pass_count, int *ret_status);
+int gt_session_run(struct gt_session *session, struct gt_target *target,
+		   struct gt_session_source *sources, uint32_t source_count, int *ret_status);

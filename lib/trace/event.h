@@ -13,7 +13,11 @@ enum gt_event_type {
 	GT_EVENT_EXIT,
 	GT_EVENT_COMM, /* it got a name, perhaps by exec */
 	GT_EVENT_MAP,  /* a process mapped a file's code */
-	GT_EVENT_LOST, /* events of one ring were lost before this moment */
+	GT_EVENT_LOST, /* events of one ring were lost before this moment; with a tid: of that
+			  thread alone, between this moment and its next event */
+	/* The scheduler: of a thread of its own pid and tid. */
+	GT_EVENT_SWITCH_IN,
+	GT_EVENT_SWITCH_OUT,
 	/* The four moments of the GIL. */
 	GT_EVENT_TAKE,
 	GT_EVENT_ACQUIRED,
@@ -32,6 +36,7 @@ struct gt_event {
 		uint64_t caller; /* TAKE: the return address of the call */
 		uint64_t lock;	 /* ACQUIRED, RELEASE, SWITCHED: the first argument at the site */
 		uint64_t lost;	 /* LOST: how many */
+		bool preempted;	 /* SWITCH_OUT: it would have gone on */
 		struct {
 			uint32_t ppid, ptid;
 		} fork;

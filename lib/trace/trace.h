@@ -75,6 +75,11 @@ struct gt_python {
 };
 
 struct gt_trace {
+	/*
+	 * Set before the first event where a take is told only when it waits (the agent): acquired
+	 * without take has then not waited.
+	 */
+	bool takes_are_waits;
 	GT_ARRAY(struct gt_python) pythons;
 	GT_ARRAY(struct gt_process) processes;
 	GT_ARRAY(struct gt_thread) threads;

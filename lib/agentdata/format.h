@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the file gil.agent of a trace directory looks like: a header, then blocks in the order in
+ * which they were written. Everything is fixed-width, little-endian, and aligned to 8 bytes; times
+ * are CLOCK_MONOTONIC in nanoseconds. The records of one thread are in the order of time; those of
+ * different threads are not. A file that was cut off is good up to its last whole block.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define GT_AGENT_FILE_MAGIC UINT64_C(0x415441444c4947a9)
+#define GT_AGENT_FILE_VERSION 1
+
+struct gt_agent_file_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_bytes; /* where the first block is */
+	/* Records before this were thrown away (flight recorder); 0: none were. Written at the end.
+	 */
+	uint64_t window_start_ns;
+	uint64_t unused;
+};
+
+enum gt_agent_block_type {
+	GT_AGENT_BLOCK_THREAD = 1, /* comes before all others of its thread */
+	GT_AGENT_BLOCK_RECORDS,
+	GT_AGENT_BLOCK_NAME,
+	GT_AGENT_BLOCK_END,
+};
+
+struct gt_agent_block {
+	uint32_t type;
+	uint32_t thread; /* a number that no other thread of the file has */
+	uint32_t bytes;	 /* with this header; a multiple of 8 */
+	uint32_t unused;
+};
+
+/* Also told again when the thread's process has changed: then with the same number. */
+struct gt_agent_thread_block {
+	struct gt_agent_block block;
+	uint64_t time_ns; /* of its first record */
+	uint32_t process; /* a number that no other process of the file has */
+	uint32_t pid, tid;
+	uint32_t ppid, ptid; /* the thread that has forked the process; 0: not known */
+	uint32_t unused;
+	uint64_t map_start, map_bytes, map_offset; /* of the file with the GIL */
+	char comm[16];
+};
+
+/* Followed by the records: struct gt_agent_record of probes/agent/layout.h, times in ns. */
+struct gt_agent_records_block {
+	struct gt_agent_block block;
+	uint64_t lost_before; /* between the thread's record before these and the first of these */
+};
+
+struct gt_agent_name_block {
+	struct gt_agent_block block;
+	uint64_t time_ns;
+	char comm[16];
+};
+
+struct gt_agent_end_block {
+	struct gt_agent_block block;
+	uint64_t time_ns; /* when it ended; 0: it had not, or it is not known */
+	uint64_t lost;	  /* records behind its last one that were lost */
+};
