@@ -172,6 +172,7 @@ static int record_target(const char *directory, const struct gt_traced_python *p
 	_cleanup_(gt_pass_closep) struct gt_pass *pass = NULL;
 	_cleanup_free_ char *path = gt_format("%s/gil.perf.data", directory);
 	struct gt_pass_tracepoint tracepoints[GT_GIL_SITE_RETAKE];
+	struct gt_session_source source;
 	struct gt_pass_counts counts;
 	struct gt_target_spec target_spec = {
 		.program = interpreter->program,
@@ -212,10 +213,11 @@ static int record_target(const char *directory, const struct gt_traced_python *p
 	r = gt_pass_open(&pass_spec, gt_target_pid(target), &pass);
 	if (r < 0)
 		return r;
-	r = gt_session_run(session, target, &pass, 1, ret_wait_status);
+	source = gt_pass_source(pass);
+	r = gt_session_run(session, target, &source, 1, ret_wait_status);
 	if (r < 0)
 		return r;
-	if (!pass)
+	if (source.has_failed)
 		return -EIO;
 	r = gt_pass_finish(pass, &counts);
 	if (r < 0)

@@ -11,6 +11,7 @@
 #include "base/macros.h"
 #include "probes/agent/layout.h"
 #include "python/gil_sites.h"
+#include "record/session.h"
 
 struct gt_agent_recorder;
 struct gt_elf;
@@ -43,6 +44,8 @@ const char *gt_agent_recorder_address(const struct gt_agent_recorder *recorder);
 /* As gt_pass_drain() and gt_pass_is_behind(). */
 int gt_agent_recorder_drain(struct gt_agent_recorder *recorder);
 bool gt_agent_recorder_is_behind(const struct gt_agent_recorder *recorder);
+
+struct gt_session_source gt_agent_recorder_source(struct gt_agent_recorder *recorder);
 
 /* Tells the agents to stop, drains for the last time, and completes the file. */
 int gt_agent_recorder_finish(struct gt_agent_recorder *recorder,

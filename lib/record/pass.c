@@ -196,6 +196,22 @@ bool gt_pass_is_behind(const struct gt_pass *pass)
 	return pass->is_behind;
 }
 
+static int drain_source(void *object)
+{
+	return gt_pass_drain(object);
+}
+
+static bool is_source_behind(const void *object)
+{
+	return gt_pass_is_behind(object);
+}
+
+struct gt_session_source gt_pass_source(struct gt_pass *pass)
+{
+	return (struct gt_session_source){
+		.object = pass, .drain = drain_source, .is_behind = is_source_behind};
+}
+
 /*
  * The kernel tells of a loss in front of the next record that finds room; there may have been none.
  * What it has counted and not told is added here.

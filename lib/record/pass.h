@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/macros.h"
+#include "record/session.h"
 
 struct gt_pass;
 
@@ -54,6 +55,9 @@ int gt_pass_drain(struct gt_pass *pass);
 
 /* Whether the last drain found a ring more than a quarter full: better drain again at once. */
 bool gt_pass_is_behind(const struct gt_pass *pass);
+
+/* What a session drains. */
+struct gt_session_source gt_pass_source(struct gt_pass *pass);
 
 /*
  * Stops the events, drains for the last time, adds what was lost without a record of it, and writes

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/time.h"
-#include "record/pass.h"
 #include "record/target.h"
 
 /*
@@ -137,28 +136,27 @@ static void forward_signals(struct gt_session *session, const struct gt_target *
 }
 
 /*
- * Gives up the passes that cannot be written, so that one full disk makes one message. True when
+ * Gives up the sources that cannot be written, so that one full disk makes one message. True when
  * one of the others should be drained again at once.
  */
-static bool drain(struct gt_pass **passes, uint32_t pass_count)
+static bool drain(struct gt_session_source *sources, uint32_t source_count)
 {
 	bool is_behind = false;
 
-	for (uint32_t i = 0; i < pass_count; i++) {
-		if (!passes[i])
+	for (uint32_t i = 0; i < source_count; i++) {
+		struct gt_session_source *source = &sources[i];
+
+		if (source->has_failed)
 			continue;
-		if (gt_pass_drain(passes[i]) == 0) {
-			is_behind |= gt_pass_is_behind(passes[i]);
-			continue;
-		}
-		gt_pass_close(passes[i]);
-		passes[i] = NULL;
+		source->has_failed = source->drain(source->object) < 0;
+		if (!source->has_failed)
+			is_behind |= source->is_behind(source->object);
 	}
 	return is_behind;
 }
 
-int gt_session_run(struct gt_session *session, struct gt_target *target, struct gt_pass **passes,
-		   uint32_t pass_count, int *ret_status)
+int gt_session_run(struct gt_session *session, struct gt_target *target,
+		   struct gt_session_source *sources, uint32_t source_count, int *ret_status)
 {
 	struct pollfd signals = {.fd = session->signal_fd, .events = POLLIN};
 	bool is_behind = false;
@@ -173,7 +171,7 @@ int gt_session_run(struct gt_session *session, struct gt_target *target, struct 
 		if (poll(&signals, 1, is_behind ? 0 : DRAIN_INTERVAL_MS) < 0 && errno != EINTR)
 			return gt_error_errno(-errno, "cannot wait for the target");
 		forward_signals(session, target);
-		is_behind = drain(passes, pass_count);
+		is_behind = drain(sources, source_count);
 		r = gt_target_poll(target, ret_status);
 		if (r < 0)
 			return gt_error_errno(r, "cannot wait for the target");
