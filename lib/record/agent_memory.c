@@ -154,7 +154,8 @@ static int fill_in_head(const struct gt_agent_recorder_spec *spec, struct gt_age
 	if (r < 0)
 		return r;
 	shared->magic = GT_AGENT_MAGIC;
-	memory->address = gt_format("%d/%d/%016" PRIx64, (int)getpid(), memory->fd, shared->token);
+	memory->address = gt_format("%016" PRIx64 ":/proc/%d/fd/%d", shared->token, (int)getpid(),
+				    memory->fd);
 	return memory->address ? 0 : gt_error_oom();
 }
 

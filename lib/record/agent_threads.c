@@ -127,7 +127,7 @@ void gt_agent_thread_set_exit(struct gt_agent_thread *thread, const struct gt_ag
 			      uint64_t exit_ns)
 {
 	thread->exit_ns = exit_ns;
-	copy_comm(thread->exit_comm, chunk->comm);
+	copy_comm(thread->exit_comm, chunk->comm[0] ? chunk->comm : thread->comm);
 }
 
 static int put_thread(const struct gt_agent_thread *thread, struct gt_agent_file *file)
