@@ -213,6 +213,7 @@ static int read_records(struct gt_agent_drain *drain, const struct gt_agent_chun
 	thread->has_records = thread->has_moved = true;
 	/* What was lost behind the record before is what was lost before these. */
 	thread->lost = thread->carried = 0;
+	thread->exit_ns = 0; /* one that goes on was not at its end */
 	reading->lost_before = 0;
 	reading->has_waited = false;
 	reading->position += count;
