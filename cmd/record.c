@@ -281,6 +281,7 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 		return GT_EXIT_FAILURE;
 	*ret_status = shell_status(status);
 	meta.exit_status = *ret_status;
+	meta.is_complete = true;
 	return gt_meta_write(&meta, meta_path) < 0 ? GT_EXIT_FAILURE : 0;
 }
 
