@@ -18,6 +18,11 @@ bool gt_report_is_estimate(const struct gt_report *report)
 	return report->meta->found_by && strcmp(report->meta->found_by, "returns") == 0;
 }
 
+bool gt_report_knows_waits(const struct gt_report *report)
+{
+	return !report->meta->probe || strcmp(report->meta->probe, "none") != 0;
+}
+
 gt_render_function gt_render_for_path(const char *path, bool *ret_gzip)
 {
 	*ret_gzip = gt_string_ends_with(path, ".gz");

@@ -38,6 +38,9 @@ bool gt_report_shows_process(const struct gt_report *report, uint32_t process);
 /* Whether its moments stand in for the true ones, so that all figures are estimates. */
 bool gt_report_is_estimate(const struct gt_report *report);
 
+/* Whether it is known when threads waited for the GIL: it was watched. */
+bool gt_report_knows_waits(const struct gt_report *report);
+
 /* Each returns 0 or a negative errno, which the sink has logged or which is -ENOMEM. */
 int gt_render_summary(const struct gt_report *report, struct gt_sink *sink);
 int gt_render_summary_json(const struct gt_report *report, struct gt_sink *sink);
