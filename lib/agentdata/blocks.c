@@ -113,7 +113,7 @@ static int find_thread(struct gt_agentdata *data, uint64_t offset, uint32_t *ret
 static int add_block(struct gt_agentdata *data, uint64_t offset)
 {
 	const struct gt_agent_block *block = gt_agentdata_block(data, offset);
-	uint32_t thread;
+	uint32_t thread = 0;
 	uint64_t *item;
 	int r;
 

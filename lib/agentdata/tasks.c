@@ -100,20 +100,21 @@ static void tell_process(struct gt_agentdata *data, struct gt_reader_process *pr
 			  choose_parent(data, parent, block->ptid));
 	push_name(data, time_ns, block->pid, block->pid, exec);
 	process->main_is_living = true;
-	process->main_is_guessed = true;
+	process->main_is_guessed = block->tid != block->pid;
 }
 
 static void tell_birth(struct gt_agentdata *data, struct gt_reader_process *process,
 		       const struct gt_agent_thread_block *block, uint64_t time_ns)
 {
-	if (block->tid == block->pid && process->main_is_guessed) {
+	bool is_known = block->tid == block->pid && process->main_is_guessed;
+
+	if (is_known)
 		process->main_is_guessed = false;
-		return;
-	}
-	if (process->main_is_living || process->living > 0)
+	else if (process->main_is_living || process->living > 0)
 		push_fork(data, time_ns, block->pid, block->tid, block->pid,
 			  choose_parent(data, process, block->pid));
-	push_name(data, time_ns, block->pid, block->tid, false);
+	if (data->name[0])
+		push_name(data, time_ns, block->pid, block->tid, false);
 }
 
 static void tell_map(struct gt_agentdata *data, struct gt_reader_process *process,
@@ -194,7 +195,7 @@ int gt_agentdata_tell_thread(struct gt_agentdata *data, uint32_t thread_index,
 		tell_process(data, process, block, time_ns);
 	if (thread->process != index || thread->tid != block->tid) {
 		leave_process(data, thread);
-		if (!data->gil_events_only)
+		if (!data->gil_events_only && !(is_new && block->tid == block->pid))
 			tell_birth(data, process, block, time_ns);
 		thread->process = index;
 		thread->pid = block->pid;
@@ -219,7 +220,8 @@ void gt_agentdata_tell_name(struct gt_agentdata *data, uint32_t thread_index,
 	    data->processes.items[thread->process].is_replaced)
 		return;
 	set_name(data, block->comm);
-	push_name(data, time_ns, thread->pid, thread->tid, false);
+	if (data->name[0])
+		push_name(data, time_ns, thread->pid, thread->tid, false);
 }
 
 void gt_agentdata_tell_end(struct gt_agentdata *data, uint32_t thread_index,
