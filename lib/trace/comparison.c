@@ -8,6 +8,10 @@
 
 #define NEAR_NS 20000u
 
+/* The clocks of both may differ by as much: less than a thread needs from one moment to the next.
+ */
+#define SKEW_NS 500u
+
 /* Distances are counted to the nanosecond below this, and together above. */
 #define DISTANCES (1u << 20)
 
@@ -89,10 +93,13 @@ struct pairing {
 	uint32_t *distances; /* how many pairs are so far apart; NULL: not counted */
 };
 
-static void add_pair(struct pairing *pairing, uint64_t a_ns, uint64_t b_ns)
+static uint64_t distance(uint64_t a_ns, uint64_t b_ns)
 {
-	uint64_t distance_ns = a_ns < b_ns ? b_ns - a_ns : a_ns - b_ns;
+	return a_ns < b_ns ? b_ns - a_ns : a_ns - b_ns;
+}
 
+static void add_pair(struct pairing *pairing, uint64_t distance_ns)
+{
 	pairing->paired++;
 	pairing->within += distance_ns <= NEAR_NS;
 	pairing->max_ns = GT_MAX(pairing->max_ns, distance_ns);
@@ -101,28 +108,33 @@ static void add_pair(struct pairing *pairing, uint64_t a_ns, uint64_t b_ns)
 }
 
 /*
- * Pairs the moments of one thread and kind. A thread passes the two probes of a moment one behind
- * the other; so when one source has a second moment up to where the other has its first, the first
- * one of the two is missing in the other. Not so with IN_STEP: then the k-th is the twin of the
- * k-th.
+ * Pairs the moments of one thread and kind. A thread passes the uprobe of a moment first, then the
+ * agent. So when a second moment of the uprobes comes before the agent's, the first one has no
+ * twin; nor has one of the agent's that comes before that of the uprobes, and farther from it than
+ * the agent's next. Not so with IN_STEP: then the k-th is the twin of the k-th.
  */
-static void pair(const times *a, const times *b, bool in_step, struct pairing *pairing)
+static void pair(const times *uprobe, const times *agent, bool in_step, struct pairing *pairing)
 {
 	uint32_t i = 0, j = 0;
 
-	while (i < a->count && j < b->count) {
-		if (!in_step && i + 1 < a->count && a->items[i + 1] <= b->items[j]) {
-			pairing->only[0]++;
+	while (i < uprobe->count && j < agent->count) {
+		const uint64_t *u = &uprobe->items[i], *a = &agent->items[j];
+
+		if (!in_step && i + 1 < uprobe->count && u[1] <= a[0] + SKEW_NS) {
+			pairing->only[GT_COMPARED_UPROBE]++;
 			i++;
-		} else if (!in_step && j + 1 < b->count && b->items[j + 1] <= a->items[i]) {
-			pairing->only[1]++;
+		} else if (!in_step && a[0] < u[0] && j + 1 < agent->count &&
+			   distance(a[1], u[0]) < u[0] - a[0]) {
+			pairing->only[GT_COMPARED_AGENT]++;
 			j++;
 		} else {
-			add_pair(pairing, a->items[i++], b->items[j++]);
+			add_pair(pairing, distance(u[0], a[0]));
+			i++;
+			j++;
 		}
 	}
-	pairing->only[0] += a->count - i;
-	pairing->only[1] += b->count - j;
+	pairing->only[GT_COMPARED_UPROBE] += uprobe->count - i;
+	pairing->only[GT_COMPARED_AGENT] += agent->count - j;
 }
 
 /* With equal counts nothing need be missing; but each may lack another moment. */

@@ -312,7 +312,7 @@ static void test_comparison(void **state)
 		if (i != 100 && i != 101)
 			add(comparer, GT_COMPARED_UPROBE, time_ns, GT_EVENT_ACQUIRED);
 		if (i != 500 && i != 600 && i != 601)
-			add(comparer, GT_COMPARED_AGENT, time_ns + (i == 300 ? 4900 : 1400),
+			add(comparer, GT_COMPARED_AGENT, time_ns + (i == 300 ? 4200 : 1400),
 			    GT_EVENT_ACQUIRED);
 		add(comparer, GT_COMPARED_UPROBE, i * 50000, GT_EVENT_RELEASE);
 		add(comparer, GT_COMPARED_AGENT, i * 50000 + (i < 700 ? 300 : 30300),
@@ -345,9 +345,9 @@ static void test_comparison_of_a_late_twin(void **state)
 	(void)state;
 	add(comparer, GT_COMPARED_UPROBE, 1000, GT_EVENT_SWITCHED);
 	add(comparer, GT_COMPARED_AGENT, 4000000, GT_EVENT_SWITCHED);
-	add(comparer, GT_COMPARED_UPROBE, 4000500, GT_EVENT_SWITCHED);
-	add(comparer, GT_COMPARED_AGENT, 4001000, GT_EVENT_SWITCHED);
-	add(comparer, GT_COMPARED_UPROBE, 4003000, GT_EVENT_SWITCHED);
+	add(comparer, GT_COMPARED_UPROBE, 4001500, GT_EVENT_SWITCHED);
+	add(comparer, GT_COMPARED_AGENT, 4002000, GT_EVENT_SWITCHED);
+	add(comparer, GT_COMPARED_UPROBE, 4005000, GT_EVENT_SWITCHED);
 	assert_int_equal(gt_comparer_finish(comparer, &comparison), 0);
 	assert_int_equal(comparison.paired, 2);
 	assert_int_equal(comparison.max_ns, 3999000);
