@@ -12,55 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probes/agent/attach.h"
+#include "probes/agent/note.h"
 
 __thread struct gt_agent_thread gt_agent_self;
-struct gt_agent_call gt_agent_calls[GT_AGENT_CALLS];
+struct gt_agent_calls gt_agent_calls;
 struct gt_agent gt_agent;
-
-bool gt_agent_is_retake(uint64_t caller)
-{
-	for (uint32_t i = 0; i < gt_agent.retake_count; i++)
-		if (gt_agent.retakes[i] == caller)
-			return true;
-	return false;
-}
-
-static inline uint64_t now(void)
-{
-	struct timespec time;
-
-#if defined(__x86_64__)
-	if (gt_agent.clock == GT_AGENT_CLOCK_TSC) {
-		uint32_t low, high;
-
-		/*
-		 * Behind the fence the lock that was acquired before is acquired. The other side
-		 * needs none: a time is stored before the lock that is released behind it.
-		 */
-		__asm__ volatile("lfence\n\trdtsc" : "=a"(low), "=d"(high) : : "memory");
-		return ((uint64_t)high << 32 | low) & GT_AGENT_TIME_MASK;
-	}
-#endif
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-/*
- * Reserves the next record: in one instruction, so that a signal handler that notes something
- * itself gets another one.
- */
-static inline struct gt_agent_record *reserve(struct gt_agent_thread *self)
-{
-#if defined(__x86_64__)
-	uint64_t old = sizeof(struct gt_agent_record);
-
-	__asm__("xaddq %0, %1" : "+r"(old), "+m"(self->next));
-	return (struct gt_agent_record *)old;
-#else
-	return __atomic_fetch_add(&self->next, sizeof(struct gt_agent_record), __ATOMIC_RELAXED);
-#endif
-}
+uint64_t gt_agent_last_release __attribute__((aligned(64)));
 
 /* A chunk that nobody uses, or NULL. */
 static struct gt_agent_chunk *take_chunk(struct gt_agent_shared *shared)
@@ -151,7 +108,7 @@ static void begin_chunk(struct gt_agent_thread *self, struct gt_agent_chunk *chu
 }
 
 /* The first record of another chunk; NULL: the moment is lost. */
-static __attribute__((noinline)) struct gt_agent_record *renew(struct gt_agent_thread *self)
+struct gt_agent_record *gt_agent_renew(struct gt_agent_thread *self)
 {
 	struct gt_agent_chunk *chunk;
 	int saved_errno = errno;
@@ -176,25 +133,6 @@ static __attribute__((noinline)) struct gt_agent_record *renew(struct gt_agent_t
 	return chunk ? chunk->records : NULL;
 }
 
-void gt_agent_note(enum gt_agent_kind kind, uint64_t value)
-{
-	struct gt_agent_thread *self = &gt_agent_self;
-	struct gt_agent_record *record = NULL;
-	uint64_t time = now();
-
-	if (likely(self->process == gt_agent.process->number))
-		record = reserve(self);
-	if (unlikely(!record || record >= self->end)) {
-		record = renew(self);
-		if (!record)
-			return;
-	}
-	record->value = value;
-	/* What giltrace sees a time of is complete. */
-	__atomic_store_n(&record->time, (uint64_t)kind << GT_AGENT_KIND_SHIFT | time,
-			 __ATOMIC_RELEASE);
-}
-
 void gt_agent_end_thread(void *argument)
 {
 	struct gt_agent_thread *self = &gt_agent_self;
@@ -203,7 +141,7 @@ void gt_agent_end_thread(void *argument)
 	if (!self->chunk || self->process != gt_agent.process->number)
 		return;
 	prctl(PR_GET_NAME, self->chunk->comm);
-	self->chunk->exit_time = now();
+	self->chunk->exit_time = gt_agent_now();
 	self->next = self->end = NULL;
 	__atomic_store_n(&self->chunk->state, GT_AGENT_CHUNK_LEFT, __ATOMIC_RELEASE);
 	self->chunk = NULL;

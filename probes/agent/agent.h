@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "probes/agent/layout.h"
@@ -34,10 +35,9 @@ struct gt_agent_thread {
  */
 extern __thread struct gt_agent_thread gt_agent_self __attribute__((tls_model("initial-exec")));
 
-/* A call in the GIL's code, by its return address. The empty table of an idle agent has none. */
+/* A call in the GIL's code. */
 struct gt_agent_call {
-	uint64_t address; /* 0: none */
-	uint32_t kind;	  /* enum gt_gil_call_kind */
+	uint32_t kind; /* enum gt_gil_call_kind */
 	bool by_frame_pointer;
 	int32_t caller_offset;
 };
@@ -45,11 +45,17 @@ struct gt_agent_call {
 #define GT_AGENT_CALL_BITS 9
 #define GT_AGENT_CALLS (1u << GT_AGENT_CALL_BITS)
 
-extern struct gt_agent_call gt_agent_calls[GT_AGENT_CALLS];
+/* By their return addresses; 0: none. The empty table of an idle agent has none at all. */
+struct gt_agent_calls {
+	uint64_t addresses[GT_AGENT_CALLS];
+	struct gt_agent_call calls[GT_AGENT_CALLS];
+};
+
+extern struct gt_agent_calls gt_agent_calls;
 
 static inline uint32_t gt_agent_call_slot(uint64_t address)
 {
-	return (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - GT_AGENT_CALL_BITS));
+	return (uint32_t)address * UINT32_C(0x9e3779b1) >> (32 - GT_AGENT_CALL_BITS);
 }
 
 /* Nearly every call of a program is one of others: an empty slot says so at once. */
@@ -58,16 +64,10 @@ static inline const struct gt_agent_call *gt_agent_find_call(const void *return_
 	uint64_t address = (uint64_t)return_address;
 	uint32_t slot = gt_agent_call_slot(address);
 
-	while (unlikely(gt_agent_calls[slot].address != 0)) {
-		if (gt_agent_calls[slot].address == address)
-			return &gt_agent_calls[slot];
+	while (unlikely(gt_agent_calls.addresses[slot] != 0)) {
+		if (gt_agent_calls.addresses[slot] == address)
+			return &gt_agent_calls.calls[slot];
 		slot = (slot + 1) % GT_AGENT_CALLS;
 	}
 	return NULL;
 }
-
-/* Whether take_gil returns to where a drop on request is followed by it. */
-bool gt_agent_is_retake(uint64_t caller);
-
-/* Notes that a moment is now. */
-void gt_agent_note(enum gt_agent_kind kind, uint64_t value);

@@ -173,10 +173,10 @@ static void add_calls(const struct gil_file *file, const struct gt_agent_shared 
 
 		if (!address)
 			continue;
-		while (gt_agent_calls[slot].address)
+		while (gt_agent_calls.addresses[slot])
 			slot = (slot + 1) % GT_AGENT_CALLS;
-		gt_agent_calls[slot] = (struct gt_agent_call){
-			.address = address,
+		gt_agent_calls.addresses[slot] = address;
+		gt_agent_calls.calls[slot] = (struct gt_agent_call){
 			.kind = site->kind,
 			.by_frame_pointer = site->by_frame_pointer,
 			.caller_offset = site->caller_offset,

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "probes/agent/agent.h"
+#include "probes/agent/note.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -36,6 +36,9 @@ int gt_agent_old_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 extern void *dlvsym(void *, const char *, const char *) __attribute__((weak));
 extern void *__libc_dlopen_mode(const char *, int) __attribute__((weak));
 extern void *__libc_dlsym(void *, const char *) __attribute__((weak));
+
+/* Of glibc 2.32 and later. */
+extern char __libc_single_threaded __attribute__((weak));
 
 static void *find_real(const char *name, const char *version)
 {
@@ -76,7 +79,16 @@ REAL(timedwait, "pthread_cond_timedwait", VERSION_COND,
      (pthread_cond_t * cond, pthread_mutex_t *mutex, const struct timespec *until),
      (cond, mutex, until))
 
-static void note_take(struct gt_agent_thread *self)
+/* Whether take_gil returns to where a drop on request is followed by it. */
+static inline bool is_retake(uint64_t caller)
+{
+	for (uint32_t i = 0; i < gt_agent.retake_count; i++)
+		if (gt_agent.retakes[i] == caller)
+			return true;
+	return false;
+}
+
+static __attribute__((noinline)) void note_take(struct gt_agent_thread *self)
 {
 	self->took = true;
 	gt_agent_note(GT_AGENT_TAKE, self->caller);
@@ -92,7 +104,10 @@ static __attribute__((noinline)) int lock_to_take(pthread_mutex_t *mutex, uint64
 
 	self->caller = caller;
 	self->took = false;
-	if (unlikely(gt_agent_is_retake(caller)))
+	/* Nobody else can have it; and libc then locks without an atomic instruction. */
+	if (&__libc_single_threaded && __libc_single_threaded)
+		return real_lock(mutex);
+	if (unlikely(is_retake(caller)))
 		note_take(self);
 	if (likely(real_trylock(mutex) == 0))
 		return 0;
@@ -130,18 +145,15 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return unlock_switched(mutex);
 }
 
-static __attribute__((noinline)) int signal_gil(pthread_cond_t *cond, uint32_t call_kind)
-{
-	gt_agent_note(call_kind == GT_GIL_CALL_ACQUIRED ? GT_AGENT_ACQUIRED : GT_AGENT_RELEASE,
-		      (uint64_t)cond);
-	return real_signal(cond);
-}
-
 EXPORT int gt_agent_signal(pthread_cond_t *cond)
 {
 	const struct gt_agent_call *call = gt_agent_find_call(__builtin_return_address(0));
 
-	return likely(!call) ? real_signal(cond) : signal_gil(cond, call->kind);
+	if (call && call->kind == GT_GIL_CALL_RELEASE)
+		gt_agent_note(GT_AGENT_RELEASE, (uint64_t)cond);
+	else if (call)
+		gt_agent_note(GT_AGENT_ACQUIRED, (uint64_t)cond);
+	return real_signal(cond);
 }
 
 static __attribute__((noinline)) int wait_for_gil(pthread_cond_t *cond, pthread_mutex_t *mutex,

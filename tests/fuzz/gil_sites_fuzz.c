@@ -40,6 +40,10 @@ static void check_sites(const struct gt_elf *elf, const struct gt_gil_sites *sit
 			CHECK(offsets->items[i] < gt_elf_size(elf));
 		}
 	}
+	for (uint32_t i = 0; i < sites->calls.count; i++) {
+		CHECK(sites->calls.items[i].return_offset < gt_elf_size(elf));
+		CHECK(sites->calls.items[i].caller_offset % 8 == 0);
+	}
 }
 
 static void search(const struct gt_elf *elf)

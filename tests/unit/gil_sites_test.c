@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -120,6 +121,69 @@ static bool is_take(const struct gt_elf *elf, const struct gt_gil_sites *sites, 
 	return false;
 }
 
+/* The call that returns to OFFSET: five bytes long, or six through a word, or two or three. */
+static uint64_t call_before(const struct gt_elf *elf, uint64_t offset)
+{
+	uint64_t next = address_of(elf, offset);
+
+	for (uint64_t size = 2; size <= 7; size++) {
+		const unsigned char *bytes = gt_elf_bytes(elf, next - size, size);
+
+		assert_non_null(bytes);
+		if ((size == 2 || (size == 3 && bytes[0] == 0x41)) &&
+		    is_call_through_register(elf, next - size))
+			return next - size;
+		if ((size == 5 && bytes[0] == 0xe8) ||
+		    (size == 6 && (bytes[0] == 0x67 || (bytes[0] == 0xff && bytes[1] == 0x15))))
+			return next - size;
+	}
+	fail_msg("no call returns to %#" PRIx64, next);
+	return 0;
+}
+
+static bool has_offset_of(const struct gt_elf *elf, const gt_gil_offsets *offsets, uint64_t address)
+{
+	gt_array_for_each (offsets, offset)
+		if (address_of(elf, *offset) == address)
+			return true;
+	return false;
+}
+
+/* What an agent looks for: each site but take, which it sees by the calls that take_gil starts
+ * with. */
+static void check_agent_calls(const struct gt_elf *elf, const struct gt_gil_sites *sites)
+{
+	static const struct {
+		const char *name;
+		enum gt_gil_site_kind site;
+	} kinds[GT_GIL_CALL_KINDS] = {
+		[GT_GIL_CALL_TAKE_LOCK] = {"pthread_mutex_lock", GT_GIL_SITE_TAKE},
+		[GT_GIL_CALL_TAKE_WAIT] = {"pthread_cond_timedwait", GT_GIL_SITE_TAKE},
+		[GT_GIL_CALL_ACQUIRED] = {"pthread_cond_signal", GT_GIL_SITE_ACQUIRED},
+		[GT_GIL_CALL_RELEASE] = {"pthread_cond_signal", GT_GIL_SITE_RELEASE},
+		[GT_GIL_CALL_SWITCHED] = {"pthread_mutex_unlock", GT_GIL_SITE_SWITCHED},
+	};
+	uint32_t counts[GT_GIL_CALL_KINDS] = {0};
+
+	gt_array_for_each (&sites->calls, call) {
+		uint64_t next, address = call_before(elf, call->return_offset);
+
+		counts[call->kind]++;
+		if (!is_call_through_register(elf, address))
+			assert_true(is_import(elf, call_target(elf, address, &next),
+					      kinds[call->kind].name));
+		if (kinds[call->kind].site != GT_GIL_SITE_TAKE)
+			assert_true(has_offset_of(elf, &sites->offsets[kinds[call->kind].site],
+						  address));
+		else
+			assert_in_range(call->caller_offset, 8, 1024);
+	}
+	assert_in_range(counts[GT_GIL_CALL_TAKE_LOCK], sites->offsets[GT_GIL_SITE_TAKE].count, 3);
+	assert_in_range(counts[GT_GIL_CALL_TAKE_WAIT], sites->offsets[GT_GIL_SITE_TAKE].count, 3);
+	for (uint32_t kind = GT_GIL_CALL_ACQUIRED; kind < GT_GIL_CALL_KINDS; kind++)
+		assert_int_equal(counts[kind], sites->offsets[kinds[kind].site].count);
+}
+
 static void check_sites(const struct gt_elf *elf, const struct gt_gil_sites *sites,
 			uint32_t retake_count)
 {
@@ -136,6 +200,7 @@ static void check_sites(const struct gt_elf *elf, const struct gt_gil_sites *sit
 	check_calls(elf, &offsets[GT_GIL_SITE_ACQUIRED], "pthread_cond_signal");
 	check_calls(elf, &offsets[GT_GIL_SITE_RELEASE], "pthread_cond_signal");
 	check_calls(elf, &offsets[GT_GIL_SITE_SWITCHED], "pthread_mutex_unlock");
+	check_agent_calls(elf, sites);
 	check_functions(elf, &offsets[GT_GIL_SITE_TAKE], "take_gil", true);
 	check_functions(elf, &offsets[GT_GIL_SITE_ACQUIRED], "take_gil", true);
 	check_functions(elf, &offsets[GT_GIL_SITE_RELEASE], "take_gil", false);
@@ -171,6 +236,14 @@ static void check_same_sites(const struct gt_gil_sites *left, const struct gt_gi
 		assert_int_equal(a->count, b->count);
 		for (uint32_t i = 0; i < a->count; i++)
 			assert_int_equal(a->items[i], b->items[i]);
+	}
+	assert_int_equal(left->calls.count, right->calls.count);
+	for (uint32_t i = 0; i < left->calls.count; i++) {
+		assert_int_equal(left->calls.items[i].kind, right->calls.items[i].kind);
+		assert_int_equal(left->calls.items[i].return_offset,
+				 right->calls.items[i].return_offset);
+		assert_int_equal(left->calls.items[i].caller_offset,
+				 right->calls.items[i].caller_offset);
 	}
 }
 
@@ -382,6 +455,7 @@ static void check_stripped(const struct gt_elf *elf, unsigned int minor)
 	check_calls(elf, &offsets[GT_GIL_SITE_ACQUIRED], "pthread_cond_signal");
 	check_calls(elf, &offsets[GT_GIL_SITE_RELEASE], "pthread_cond_signal");
 	check_calls(elf, &offsets[GT_GIL_SITE_SWITCHED], "pthread_mutex_unlock");
+	check_agent_calls(elf, &sites);
 	assert_int_equal(gt_python_is_free_threaded(elf, &free_threaded), 0);
 	assert_int_equal(free_threaded, strstr(gt_elf_path(elf), "3.13t") != NULL);
 }
