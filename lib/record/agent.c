@@ -60,16 +60,24 @@ const char *gt_agent_recorder_address(const struct gt_agent_recorder *recorder)
 	return recorder->memory.address;
 }
 
+static void stop_agents(struct gt_agent_recorder *recorder)
+{
+	__atomic_store_n(&recorder->memory.shared->closed, 1, __ATOMIC_SEQ_CST);
+}
+
 int gt_agent_recorder_drain(struct gt_agent_recorder *recorder)
 {
 	int r = gt_agent_drain_run(&recorder->drain, false);
 
+	if (r == 0)
+		r = gt_agent_threads_tend(&recorder->threads, &recorder->file,
+					  recorder->converter.ns);
+	if (r == 0)
+		r = gt_agent_file_tend(&recorder->file, recorder->converter.ns);
+	/* It is given up: the program goes on as fast as it can. */
 	if (r < 0)
-		return r;
-	r = gt_agent_threads_tend(&recorder->threads, &recorder->file, recorder->converter.ns);
-	if (r < 0)
-		return r;
-	return gt_agent_file_tend(&recorder->file, recorder->converter.ns);
+		stop_agents(recorder);
+	return r;
 }
 
 bool gt_agent_recorder_is_behind(const struct gt_agent_recorder *recorder)
@@ -118,7 +126,7 @@ int gt_agent_recorder_finish(struct gt_agent_recorder *recorder, struct gt_agent
 	uint64_t window_start_ns;
 	int r;
 
-	__atomic_store_n(&shared->closed, 1, __ATOMIC_SEQ_CST);
+	stop_agents(recorder);
 	nanosleep(&closing, NULL);
 	gt_agent_threads_find_dead(&recorder->threads, gt_clock_ns(CLOCK_MONOTONIC));
 	r = gt_agent_drain_run(&recorder->drain, true);

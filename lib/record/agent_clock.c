@@ -104,10 +104,11 @@ void gt_agent_converter_advance(struct gt_agent_converter *converter)
 	uint64_t ticks, ns;
 
 	read_now(converter);
+	/* Not after a machine has slept, perhaps. */
+	if (converter->ticks <= segment.start_ticks)
+		return;
 	ticks = converter->ticks - segment.start_ticks;
 	ns = converter->ns - segment.start_ns;
-	if (ticks == 0)
-		return;
 	segment.ns_per_tick = (uint64_t)(((unsigned __int128)ns << 32) / ticks);
 	/* The first moment's own segment has done its work. */
 	if (converter->count == 1 && converter->segments[0].ns_per_tick == 0)

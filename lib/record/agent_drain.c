@@ -69,6 +69,16 @@ static void forget_chunk(struct gt_agent_drain *drain, struct gt_agent_chunk_rea
 	reading->is_open = false;
 }
 
+/* Whether a chunk that was offered to its thread again has been taken, and perhaps filled and left
+ * since. */
+static bool was_taken_again(const struct gt_agent_chunk *chunk,
+			    const struct gt_agent_chunk_reading *reading, uint32_t state)
+{
+	return reading->is_emptied && (state == GT_AGENT_CHUNK_USED ||
+				       (state == GT_AGENT_CHUNK_LEFT &&
+					read_time(&chunk->records[0]) != reading->emptied_start));
+}
+
 /* Whether chunk INDEX is to be read. */
 static int look_at_chunk(struct gt_agent_drain *drain, uint32_t index, bool *ret_is_taken)
 {
@@ -79,7 +89,7 @@ static int look_at_chunk(struct gt_agent_drain *drain, uint32_t index, bool *ret
 
 	/* One that its thread has taken a second time is like a new one. */
 	if (reading->is_open &&
-	    (state == GT_AGENT_CHUNK_FREE || (state == GT_AGENT_CHUNK_USED && reading->is_emptied)))
+	    (state == GT_AGENT_CHUNK_FREE || was_taken_again(chunk, reading, state)))
 		forget_chunk(drain, reading);
 	if (!reading->is_open && (state == GT_AGENT_CHUNK_USED || state == GT_AGENT_CHUNK_LEFT))
 		r = open_chunk(drain, chunk, reading);
@@ -296,6 +306,7 @@ static void empty_chunk(struct gt_agent_chunk *chunk, struct gt_agent_chunk_read
 {
 	uint32_t state = GT_AGENT_CHUNK_USED;
 
+	reading->emptied_start = read_time(&chunk->records[0]);
 	reading->is_emptied =
 		__atomic_compare_exchange_n(&chunk->state, &state, GT_AGENT_CHUNK_EMPTIED, false,
 					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
@@ -322,6 +333,11 @@ static int read_chunk(struct gt_agent_drain *drain, uint32_t index, bool is_last
 	bool is_left = state == GT_AGENT_CHUNK_LEFT || is_dead || is_last;
 	int r = 0;
 
+	/* Since this run has begun: the next one sees it as a new one. */
+	if (was_taken_again(chunk, reading, state)) {
+		*ret_go_on = false;
+		return 0;
+	}
 	while (!reading->is_done) {
 		r = read_records(drain, chunk, reading);
 		if (r < 0)

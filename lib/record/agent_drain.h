@@ -20,9 +20,10 @@ struct gt_agent_chunk_reading {
 	bool had_hole;	 /* its thread may yet write to it */
 	bool has_waited; /* hole_ns is valid */
 	uint32_t thread;
-	uint32_t position;    /* of the next record */
-	uint64_t lost_before; /* the next record */
-	uint64_t hole_ns;     /* since when it has ended in a hole */
+	uint32_t position;	/* of the next record */
+	uint64_t lost_before;	/* the next record */
+	uint64_t emptied_start; /* its first record's time, when it was emptied */
+	uint64_t hole_ns;	/* since when it has ended in a hole */
 };
 
 /* A chunk to be read, in the order of its thread's chunks. */

@@ -20,8 +20,13 @@
 /* Of a recording. More can only come from a memory that was written to by something else. */
 #define MAX_THREADS (UINT32_C(1) << 20)
 
-/* A thread that ends without a word is noticed this much later, and a change of name. */
-#define CHECK_INTERVAL_NS (100 * GT_NS_PER_MS)
+/*
+ * A thread that ends without a word is noticed this much later; it costs a system call for each
+ * that lives. A change of name costs three.
+ */
+#define CHECK_INTERVAL_NS (20 * GT_NS_PER_MS)
+#define CHECK_INTERVAL_OF_MANY_NS (100 * GT_NS_PER_MS)
+#define MANY_THREADS 1000
 #define NAME_INTERVAL_NS GT_NS_PER_SEC
 
 void gt_agent_threads_clear(struct gt_agent_threads *threads)
@@ -272,13 +277,15 @@ static int end_dead(struct gt_agent_threads *threads, struct gt_agent_file *file
 int gt_agent_threads_tend(struct gt_agent_threads *threads, struct gt_agent_file *file,
 			  uint64_t now_ns)
 {
+	uint64_t interval_ns = threads->living.count > MANY_THREADS ? CHECK_INTERVAL_OF_MANY_NS
+								    : CHECK_INTERVAL_NS;
 	int r = 0;
 
 	if (now_ns >= threads->named_ns + NAME_INTERVAL_NS) {
 		threads->named_ns = now_ns;
 		r = read_names(threads, file, now_ns);
 	}
-	if (r == 0 && now_ns >= threads->checked_ns + CHECK_INTERVAL_NS) {
+	if (r == 0 && now_ns >= threads->checked_ns + interval_ns) {
 		threads->checked_ns = now_ns;
 		r = end_dead(threads, file);
 		gt_agent_threads_find_dead(threads, now_ns);

@@ -165,8 +165,9 @@ static int refuse_open(const struct gt_event_set *set, const char *name, int err
 			gt_error("cannot open %s (%s): %s, by a container's filter of system calls "
 				 "or a locked down kernel\n"
 				 "  run outside of the container, or allow it perf_event_open: "
-				 "docker run --privileged",
-				 set->what, name, strerror(-err));
+				 "docker run %s",
+				 set->what, name, strerror(-err),
+				 set->has_tracepoints ? "--privileged" : "--cap-add PERFMON");
 		else
 			gt_error("cannot open %s (%s): %s (perf_event_paranoid is %lld)\n"
 				 "  run as root, or: sudo sysctl kernel.perf_event_paranoid=%lld",

@@ -530,6 +530,36 @@ static void test_a_full_chunk_is_offered_to_its_thread(void **state)
 		check_values(&file, i + 1, 0, ROUNDS * GT_AGENT_CHUNK_RECORDS);
 }
 
+/* Also when it has filled it a second time, and left it, before anybody looks. */
+static void test_a_chunk_that_was_taken_again_is_read_again(void **state)
+{
+	_cleanup_(close_recording) struct recording recording = {0};
+	_cleanup_(free_file) struct read_file file = {0};
+	struct gt_agent_chunk *spare;
+	struct player player;
+
+	(void)state;
+	start(&recording, GT_AGENT_CLOCK_MONOTONIC, SMALL_BYTES, 0);
+	player = make_player(&recording, 1);
+	note_many(&player, 0, GT_AGENT_CHUNK_RECORDS);
+	spare = take_chunk(recording.shared);
+	while (take_chunk(recording.shared))
+		;
+	drain(&recording);
+	assert_int_equal(player.chunk->state, GT_AGENT_CHUNK_EMPTIED);
+	note_many(&player, GT_AGENT_CHUNK_RECORDS, GT_AGENT_CHUNK_RECORDS);
+	begin_chunk(&player, spare);
+	note_many(&player, 2 * GT_AGENT_CHUNK_RECORDS, 1);
+	drain(&recording);
+	/* One that is emptied and then left is given back. */
+	note_many(&player, 2 * GT_AGENT_CHUNK_RECORDS + 1, GT_AGENT_CHUNK_RECORDS - 1);
+	drain(&recording);
+	finish(&recording);
+	file = read_back(&recording);
+	assert_int_equal(file.lost, 0);
+	check_values(&file, 1, 0, 3 * GT_AGENT_CHUNK_RECORDS);
+}
+
 static void test_ends_and_names_are_told(void **state)
 {
 	_cleanup_(close_recording) struct recording recording = {0};
@@ -914,6 +944,7 @@ int main(void)
 		cmocka_unit_test(test_each_thread_keeps_its_order),
 		cmocka_unit_test(test_losses_are_told_where_they_were),
 		cmocka_unit_test(test_a_full_chunk_is_offered_to_its_thread),
+		cmocka_unit_test(test_a_chunk_that_was_taken_again_is_read_again),
 		cmocka_unit_test(test_ends_and_names_are_told),
 		cmocka_unit_test(test_an_exec_ends_a_thread),
 		cmocka_unit_test(test_holes_are_waited_for_and_passed),

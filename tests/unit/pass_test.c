@@ -9,12 +9,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,26 +92,17 @@ static void need_tracepoint(const struct gt_pass_tracepoint *tracepoint)
 	}
 }
 
-/* Records COMMAND, draining every millisecond, or only at the end. */
-static struct recording record(const char *const *command,
-			       const struct gt_pass_tracepoint *tracepoints, uint32_t count,
-			       uint64_t ring_bytes, bool drain)
+/* Records what SPEC says, draining every millisecond, or only at the end. */
+static struct recording record_pass(struct gt_pass_spec spec, bool drain)
 {
 	struct recording recording = {0};
-	struct gt_pass_spec spec = {
-		.path = recording.path,
-		.what = "the test's events",
-		.tracefs = TRACEFS,
-		.tracepoints = tracepoints,
-		.tracepoint_count = count,
-		.ring_bytes = ring_bytes,
-		.command = (char *const *)command,
-	};
-	struct held_child child = start_child(command);
+	struct held_child child = start_child((const char *const *)spec.command);
 	_cleanup_(gt_pass_closep) struct gt_pass *pass = NULL;
 	int status = -1, r;
 
 	make_path(&recording);
+	spec.path = recording.path;
+	spec.what = "the test's events";
 	r = gt_pass_open(&spec, child.pid, &pass);
 	close(child.release_fd);
 	while (waitpid(child.pid, &status, WNOHANG) == 0) {
@@ -120,7 +116,20 @@ static struct recording record(const char *const *command,
 	return recording;
 }
 
+static struct recording record(const char *const *command,
+			       const struct gt_pass_tracepoint *tracepoints, uint32_t count,
+			       uint64_t ring_bytes, bool drain)
+{
+	return record_pass((struct gt_pass_spec){.tracefs = TRACEFS,
+						 .tracepoints = tracepoints,
+						 .tracepoint_count = count,
+						 .ring_bytes = ring_bytes,
+						 .command = (char *const *)command},
+			   drain);
+}
+
 struct totals {
+	uint64_t switches_in, switches_out;
 	uint64_t samples, lost, execs, exits, mappings;
 };
 
@@ -143,6 +152,10 @@ static struct totals read_back(const struct recording *recording)
 		totals.exits += record.type == PERF_RECORD_EXIT;
 		totals.execs += record.type == PERF_RECORD_COMM && record.comm.exec;
 		totals.mappings += record.type == PERF_RECORD_MMAP2;
+		totals.switches_in += record.type == PERF_RECORD_SWITCH &&
+				      !(record.misc & PERF_RECORD_MISC_SWITCH_OUT);
+		totals.switches_out += record.type == PERF_RECORD_SWITCH &&
+				       record.misc & PERF_RECORD_MISC_SWITCH_OUT;
 		if (record.type == PERF_RECORD_LOST)
 			totals.lost += record.lost.count;
 	}
@@ -443,12 +456,139 @@ static void test_what_cannot_be_opened_is_told(void **state)
 	waitpid(child.pid, NULL, 0);
 }
 
+static char *const sleeping_command[] = {
+	(char *)"/bin/sh", (char *)"-c",
+	(char *)"for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.005; done", NULL};
+enum { SLEEPS = 10 };
+
+/* Skips the test where a kernel or a container gives nobody an event. */
+static void need_events(void)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = sizeof(attr),
+				       .config = PERF_COUNT_SW_DUMMY,
+				       .context_switch = 1,
+				       .exclude_kernel = 1};
+	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+
+	if (fd < 0) {
+		print_message("skipped: no event can be opened: %s\n", strerror(errno));
+		skip();
+	}
+	close((int)fd);
+}
+
+static void test_context_switches_are_recorded(void **state)
+{
+	_cleanup_(remove_recording) struct recording recording = {0};
+	_cleanup_free_ char *command = NULL;
+	struct totals totals;
+
+	(void)state;
+	need_events();
+	recording = record_pass((struct gt_pass_spec){.command = sleeping_command,
+						      .context_switches = true,
+						      .may_shrink_rings = true,
+						      .ring_bytes = LARGE_RING_BYTES},
+				true);
+	totals = read_back(&recording);
+	assert_int_equal(totals.lost, 0);
+	assert_int_equal(totals.samples, 0);
+	assert_int_equal(totals.execs, SLEEPS + 1);
+	/* The shell for each sleep, and each sleep in its sleep and at its end. */
+	assert_true(totals.switches_out >= 3 * SLEEPS);
+	/* A fork's child gets on a CPU, and its end takes it off without a record. */
+	assert_int_equal(totals.switches_in - totals.switches_out, SLEEPS);
+	if (system("perf --version >/dev/null 2>&1") != 0) {
+		print_message("not compared with perf script: perf is not installed\n");
+		return;
+	}
+	command = gt_format("test $(perf script --show-switch-events -i %s 2>/dev/null | "
+			    "grep -c PERF_RECORD_SWITCH) = %" PRIu64,
+			    recording.path, totals.switches_in + totals.switches_out);
+	assert_int_equal(system(command), 0);
+}
+
+/*
+ * Two users of rings that are too large for one of them: both get smaller ones, and not even the
+ * memory that a process may lock is asked for.
+ */
+static void test_rings_shrink(void **state)
+{
+	struct rlimit nothing = {0, 0};
+	struct held_child child;
+	struct gt_pass *passes[2] = {NULL, NULL};
+	struct recording recordings[ARRAY_SIZE(passes)] = {0};
+
+	(void)state;
+	need_events();
+	child = start_child((const char *const *)sleeping_command);
+	setrlimit(RLIMIT_MEMLOCK, &nothing);
+	for (size_t i = 0; i < ARRAY_SIZE(passes); i++) {
+		struct gt_pass_spec spec = {.path = recordings[i].path,
+					    .what = "the test's events",
+					    .command = sleeping_command,
+					    .context_switches = true,
+					    .may_shrink_rings = true,
+					    .ring_bytes = LARGE_RING_BYTES};
+
+		make_path(&recordings[i]);
+		assert_int_equal(gt_pass_open(&spec, child.pid, &passes[i]), 0);
+		print_message("a ring of pass %zu can be left alone for %u ms\n", i,
+			      gt_pass_source(passes[i]).interval_ms);
+	}
+	close(child.release_fd);
+	while (waitpid(child.pid, NULL, WNOHANG) == 0) {
+		poll(NULL, 0, (int)gt_pass_source(passes[1]).interval_ms);
+		for (size_t i = 0; i < ARRAY_SIZE(passes); i++)
+			assert_int_equal(gt_pass_drain(passes[i]), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(passes); i++) {
+		struct totals totals;
+
+		assert_int_equal(gt_pass_finish(passes[i], &recordings[i].counts), 0);
+		totals = read_back(&recordings[i]);
+		assert_int_equal(totals.lost, 0);
+		assert_true(totals.switches_out >= 3 * SLEEPS);
+		gt_pass_close(passes[i]);
+		remove_recording(&recordings[i]);
+	}
+}
+
+/* What a plain user may do, in a process that has given up its rights for good. */
+static int run_as_nobody(void)
+{
+	enum { NOBODY = 65534 };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_context_switches_are_recorded),
+		cmocka_unit_test(test_rings_shrink),
+	};
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		if (geteuid() == 0 &&
+		    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+		     setresuid(NOBODY, NOBODY, NOBODY) < 0))
+			_exit(1);
+		/* A change of user takes away what lets a process look at its own children. */
+		prctl(PR_SET_DUMPABLE, 1);
+		exit(cmocka_run_group_tests_name("a plain user", tests, NULL, NULL));
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return 1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_process_tree_is_recorded),
 		cmocka_unit_test(test_recordings_of_perf_are_read),
 		cmocka_unit_test(test_the_header_describes_the_recording),
+		cmocka_unit_test(test_context_switches_are_recorded),
 		cmocka_unit_test(test_losses_are_counted),
 		cmocka_unit_test_teardown(test_processes_keep_their_probes, remove_probe),
 		cmocka_unit_test(test_what_cannot_be_opened_is_told),
@@ -456,5 +596,5 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "spin") == 0)
 		return spin();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_as_nobody() + cmocka_run_group_tests(tests, NULL, NULL);
 }
