@@ -178,7 +178,9 @@ static int infer_hold(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 	bool waited = state->phase == GT_PHASE_WAIT;
 	int r;
 
-	trace->inferred++;
+	/* Else the acquired is before what is known: outside of the trace, or among the lost. */
+	if (state->phase != GT_PHASE_UNKNOWN)
+		trace->inferred++;
 	if (gil->holder != GT_NONE || (!waited && state->phase != GT_PHASE_UNKNOWN))
 		return write_interval(trace, thread, GT_INTERVAL_UNKNOWN, gil_index, time_ns);
 	r = write_interval(trace, thread, waited ? GT_INTERVAL_WAIT : GT_INTERVAL_UNKNOWN,
