@@ -27,7 +27,9 @@ def thread(number, time, process, pid, tid, ppid, ptid, name):
 
 
 def records(number, lost, *moments):
-    content = b"".join(struct.pack("<QQ", kind << 60 | time, VALUES[kind]) for kind, time in moments)
+    content = b"".join(
+        struct.pack("<QQ", kind << 60 | time, VALUES[kind]) for kind, time in moments
+    )
     return block(RECORDS, number, struct.pack("<Q", lost) + content)
 
 
