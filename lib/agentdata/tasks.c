@@ -98,7 +98,8 @@ static void tell_process(struct gt_agentdata *data, struct gt_reader_process *pr
 	if (parent)
 		push_fork(data, time_ns, block->pid, block->pid, parent->pid,
 			  choose_parent(data, parent, block->ptid));
-	push_name(data, time_ns, block->pid, block->pid, exec);
+	if (exec || data->name[0])
+		push_name(data, time_ns, block->pid, block->pid, exec);
 	process->main_is_living = true;
 	process->main_is_guessed = block->tid != block->pid;
 }

@@ -178,7 +178,9 @@ static int infer_hold(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 	bool waited = state->phase == GT_PHASE_WAIT;
 	int r;
 
-	trace->inferred++;
+	/* Else the acquired is before what is known: outside of the trace, or among the lost. */
+	if (state->phase != GT_PHASE_UNKNOWN)
+		trace->inferred++;
 	if (gil->holder != GT_NONE || (!waited && state->phase != GT_PHASE_UNKNOWN))
 		return write_interval(trace, thread, GT_INTERVAL_UNKNOWN, gil_index, time_ns);
 	r = write_interval(trace, thread, waited ? GT_INTERVAL_WAIT : GT_INTERVAL_UNKNOWN,
@@ -307,7 +309,8 @@ int gt_gil_event(struct gt_trace *trace, uint32_t thread, const struct gt_event 
 
 /*
  * A take that never got the GIL. While somebody had it, the thread waited; while it was free,
- * take_gil has returned at once without it: the GIL is off (free-threaded builds).
+ * take_gil has returned at once without it: the GIL is off (free-threaded builds). Where only waits
+ * have a take, there was none then.
  */
 static int end_wait(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
 {
@@ -316,6 +319,8 @@ static int end_wait(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
 	uint64_t held_until_ns = 0;
 	int r;
 
+	if (trace->takes_are_waits)
+		return write_interval(trace, thread, GT_INTERVAL_WAIT, gil_index, time_ns);
 	if (gil_index != GT_NONE) {
 		gil = &trace->machine->gils.items[gil_index];
 		held_until_ns = gil->holder == GT_NONE ? gil->last_end_ns : time_ns;

@@ -34,5 +34,5 @@ struct gt_merge {
  */
 void gt_merge_add(struct gt_merge *merge, struct gt_event_source source);
 
-/* The next event: as that of a source. MERGE is a struct gt_merge. */
-int gt_merge_next(void *merge, struct gt_event *ret);
+/* The next event: as that of a source. OBJECT is a struct gt_merge. */
+int gt_merge_next(void *object, struct gt_event *ret);

@@ -21,5 +21,5 @@ int gt_window_new(struct gt_event_source source, uint64_t start_ns, struct gt_wi
 void gt_window_free(struct gt_window *window);
 GT_DEFINE_CLEANUP(struct gt_window *, gt_window_free)
 
-/* The next event: as that of a source. WINDOW is a struct gt_window. */
-int gt_window_next(void *window, struct gt_event *ret);
+/* The next event: as that of a source. OBJECT is a struct gt_window. */
+int gt_window_next(void *object, struct gt_event *ret);

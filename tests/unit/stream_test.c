@@ -275,6 +275,7 @@ static void test_window_of_a_trace(void **state)
 
 	assert_int_equal(trace->threads.count, 4);
 	assert_int_equal(trace->start_ns, 2000);
+	assert_int_equal(trace->inferred, 0);
 	thread = &stats.threads[find_thread(trace, PID) - trace->threads.items];
 	assert_int_equal(thread->has_ns, 500);
 	assert_int_equal(thread->no_ns, 500);
