@@ -12,30 +12,57 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "cmd/progress.h"
-#include "trace/perf_source.h"
 
 /* Looking at the clock for each event would cost more than the event. */
 #define EVENTS_PER_PROGRESS 65536
 
-static int feed(struct gt_trace *trace, struct gt_perfdata *perfdata, struct gt_perf_source *source,
+static void show_progress(struct gt_progress *progress, const struct gt_sources *sources)
+{
+	uint64_t done, total;
+
+	gt_sources_progress(sources, &done, &total);
+	gt_progress_show(progress, "reading events", done, total);
+}
+
+/* COMPARER, which may be NULL, gets to see what the trace is fed with. */
+static int feed(struct gt_trace *trace, struct gt_sources *sources, struct gt_comparer *comparer,
 		struct gt_progress *progress)
 {
 	struct gt_event event;
-	uint64_t count = 0, done, total;
+	uint64_t count = 0;
 	int r;
 
-	while ((r = gt_perf_source_next(source, &event)) > 0) {
-		if (gt_trace_feed(trace, &event) < 0)
+	while ((r = gt_sources_next(sources, &event)) > 0) {
+		if (gt_trace_feed(trace, &event) < 0 ||
+		    (comparer && gt_comparer_add(comparer, GT_COMPARED_UPROBE, &event) < 0))
 			return gt_error_oom();
-		if (++count % EVENTS_PER_PROGRESS)
-			continue;
-		gt_perfdata_progress(perfdata, &done, &total);
-		gt_progress_show(progress, "reading events", done, total);
+		if (++count % EVENTS_PER_PROGRESS == 0)
+			show_progress(progress, sources);
 	}
 	gt_progress_clear(progress);
 	if (r < 0)
 		return r;
 	return gt_trace_finish(trace) < 0 ? gt_error_oom() : 0;
+}
+
+/* Holds the agent's records against those of the uprobes, which COMPARER has seen. */
+static int compare(struct gt_sources *sources, struct gt_comparer *comparer,
+		   struct gt_progress *progress, struct gt_comparison *ret)
+{
+	struct gt_event event;
+	uint64_t count = 0;
+	int r;
+
+	while ((r = gt_agentdata_next(sources->agent, &event)) > 0) {
+		if (gt_comparer_add(comparer, GT_COMPARED_AGENT, &event) < 0)
+			return gt_error_oom();
+		if (++count % EVENTS_PER_PROGRESS == 0)
+			show_progress(progress, sources);
+	}
+	gt_progress_clear(progress);
+	if (r < 0)
+		return r;
+	return gt_comparer_finish(comparer, ret) < 0 ? gt_error_oom() : 0;
 }
 
 static int add_python(struct gt_trace *trace, const struct gt_meta *meta)
@@ -56,7 +83,7 @@ static int add_python(struct gt_trace *trace, const struct gt_meta *meta)
 /* A file that stands alone tells by its own header what it can. */
 static void describe_file(struct gt_recording *recording)
 {
-	const struct gt_perfdata_info *info = gt_perfdata_info(recording->perfdata);
+	const struct gt_perfdata_info *info = gt_perfdata_info(recording->sources.gil_perfdata);
 	struct gt_report_meta *report = &recording->report_meta;
 
 	recording->file_command[0] = (char *)info->command;
@@ -94,7 +121,8 @@ static void describe_directory(struct gt_recording *recording)
 	report->python_path = meta->program;
 	report->python_version = meta->version;
 	report->python_build_id = meta->build_id;
-	report->probe = meta->probe;
+	/* Of both ways, the trace is that of the uprobes. */
+	report->probe = meta->probe && strcmp(meta->probe, "agent") == 0 ? "agent" : "uprobe";
 	report->found_by = meta->found_by;
 	report->clock = "CLOCK_MONOTONIC";
 	report->exit_status = meta->exit_status;
@@ -104,46 +132,54 @@ static void describe_directory(struct gt_recording *recording)
 			meta->realtime_ns + recording->trace->start_ns - meta->clock_ns;
 }
 
-static int load_file(const char *path, bool has_meta, struct gt_progress *progress,
-		     struct gt_recording *recording)
+/* Makes the model of what the sources give. */
+static int make_trace(struct gt_recording *recording, struct gt_progress *progress)
 {
-	_cleanup_(gt_perf_source_freep) struct gt_perf_source *source = NULL;
+	_cleanup_(gt_comparer_freep) struct gt_comparer *comparer = NULL;
+	struct gt_sources *sources = &recording->sources;
+	struct gt_trace *trace;
 	int r;
 
-	recording->trace = gt_trace_new();
-	if (!recording->trace)
+	trace = recording->trace = gt_trace_new();
+	if (!trace)
 		return gt_error_oom();
-	r = gt_perfdata_open(path, &recording->perfdata);
+	trace->takes_are_waits = sources->agent && !sources->agent_is_twin;
+	if (sources->agent && sources->agent_is_twin) {
+		comparer = gt_comparer_new();
+		if (!comparer)
+			return gt_error_oom();
+	}
+	r = add_python(trace, &recording->meta);
 	if (r < 0)
 		return r;
-	r = gt_perf_source_new(recording->perfdata, path, &source);
+	r = feed(trace, sources, comparer, progress);
 	if (r < 0)
 		return r;
-	r = has_meta ? add_python(recording->trace, &recording->meta) : 0;
-	if (r < 0)
-		return r;
-	r = feed(recording->trace, recording->perfdata, source, progress);
-	if (r < 0)
-		return r;
-	if (gt_stats_compute(recording->trace, &recording->stats) < 0)
+	if (comparer) {
+		r = compare(sources, comparer, progress, &recording->comparison);
+		if (r < 0)
+			return r;
+		recording->report_meta.comparison = &recording->comparison;
+	}
+	if (gt_stats_compute(trace, &recording->stats) < 0)
 		return gt_error_oom();
-	if (gt_perfdata_late_records(recording->perfdata) > 0)
-		gt_warning("%s is not in order: %" PRIu64 " records came late", path,
-			   gt_perfdata_late_records(recording->perfdata));
-	if (recording->trace->foreign > 0)
-		gt_debug("%" PRIu64 " events were about other locks", recording->trace->foreign);
+	gt_sources_warn(sources);
+	if (trace->foreign > 0)
+		gt_debug("%" PRIu64 " events were about other locks", trace->foreign);
+	return 0;
+}
 
-	recording->report_meta =
-		(struct gt_report_meta){.probe = "uprobe", .exit_status = -1, .probe_cost_ns = -1};
-	if (has_meta && recording->trace->processes.count > 0 &&
-	    recording->trace->processes.items[0].maps_replaced_python)
-		gt_warning("%s was replaced before the program was started: nothing was recorded\n"
-			   "  run giltrace again",
-			   recording->meta.gil_file);
-	if (has_meta)
-		describe_directory(recording);
-	else
-		describe_file(recording);
+static int load_file(const char *path, struct gt_progress *progress, struct gt_recording *recording)
+{
+	int r;
+
+	r = gt_sources_open_file(path, &recording->sources);
+	if (r < 0)
+		return r;
+	r = make_trace(recording, progress);
+	if (r < 0)
+		return r;
+	describe_file(recording);
 	return 0;
 }
 
@@ -171,7 +207,24 @@ static int load_directory(const char *path, struct gt_progress *progress,
 	r = gt_meta_read(meta_path, &recording->meta);
 	if (r < 0)
 		return r;
-	return load_file(gil_path, true, progress, recording);
+	if (!recording->meta.is_complete)
+		gt_warning(
+			"the recording in %s was cut off: giltrace was killed while it recorded\n"
+			"  what had been written until then is reported",
+			path);
+	r = gt_sources_open_directory(path, &recording->meta, &recording->sources);
+	if (r < 0)
+		return r;
+	r = make_trace(recording, progress);
+	if (r < 0)
+		return r;
+	if (recording->trace->processes.count > 0 &&
+	    recording->trace->processes.items[0].maps_replaced_python)
+		gt_warning("%s was replaced before the program was started: nothing was recorded\n"
+			   "  run giltrace again",
+			   recording->meta.gil_file);
+	describe_directory(recording);
+	return 0;
 }
 
 int gt_recording_load(const char *path, struct gt_progress *progress,
@@ -184,15 +237,18 @@ int gt_recording_load(const char *path, struct gt_progress *progress,
 				      "cannot read %s\n"
 				      "  give a trace directory of giltrace, or a perf.data file",
 				      path);
+	recording->report_meta =
+		(struct gt_report_meta){.probe = "uprobe", .exit_status = -1, .probe_cost_ns = -1};
 	return S_ISDIR(status.st_mode) ? load_directory(path, progress, recording)
-				       : load_file(path, false, progress, recording);
+				       : load_file(path, progress, recording);
 }
 
 void gt_recording_clear(struct gt_recording *recording)
 {
 	gt_stats_clear(&recording->stats);
 	gt_trace_free(recording->trace);
-	gt_perfdata_close(recording->perfdata);
+	gt_comparison_clear(&recording->comparison);
+	gt_sources_clear(&recording->sources);
 	gt_meta_clear(&recording->meta);
 	*recording = (struct gt_recording){0};
 }

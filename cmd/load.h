@@ -2,9 +2,10 @@
 /* A recording, read back: the model with all that is known besides. */
 #pragma once
 
-#include "perfdata/perfdata.h"
+#include "cmd/sources.h"
 #include "record/meta.h"
 #include "render/report.h"
+#include "trace/comparison.h"
 #include "trace/stats.h"
 #include "trace/trace.h"
 
@@ -12,9 +13,10 @@ struct gt_progress;
 
 struct gt_recording {
 	struct gt_meta meta; /* empty for a file that stands alone */
-	struct gt_perfdata *perfdata;
+	struct gt_sources sources;
 	struct gt_trace *trace; /* finished */
 	struct gt_stats stats;
+	struct gt_comparison comparison;   /* when both ways of capture were recorded */
 	struct gt_report_meta report_meta; /* borrows from the others */
 	char *file_command[2];
 };

@@ -26,7 +26,8 @@ enum gt_agent_block_type {
 	GT_AGENT_BLOCK_THREAD = 1, /* comes before all others of its thread */
 	GT_AGENT_BLOCK_RECORDS,
 	GT_AGENT_BLOCK_NAME,
-	GT_AGENT_BLOCK_END,
+	GT_AGENT_BLOCK_END,  /* is the last of its thread */
+	GT_AGENT_BLOCK_LOST, /* of no thread (0). The last of a file that was finished */
 };
 
 struct gt_agent_block {
@@ -60,8 +61,18 @@ struct gt_agent_name_block {
 	char comm[16];
 };
 
+/* Of threads that have ended, or have lost records behind their last one. */
 struct gt_agent_end_block {
 	struct gt_agent_block block;
-	uint64_t time_ns; /* when it ended; 0: it had not, or it is not known */
-	uint64_t lost;	  /* records behind its last one that were lost */
+	/*
+	 * When it ended: as it has told, or, where it was not able to (a SIGKILL, os._exit), when
+	 * giltrace noticed, within 200 ms; 0: it had not.
+	 */
+	uint64_t time_ns;
+	uint64_t lost; /* records behind its last one that were lost */
+};
+
+struct gt_agent_lost_block {
+	struct gt_agent_block block;
+	uint64_t lost; /* records of threads that have no others in this file */
 };

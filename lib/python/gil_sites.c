@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "python/gil_calls.h"
 #include "python/gil_code.h"
 #include "python/gil_flow.h"
 
@@ -66,6 +67,7 @@ void gt_gil_sites_clear(struct gt_gil_sites *sites)
 {
 	for (uint32_t kind = 0; kind < GT_GIL_SITE_KINDS; kind++)
 		gt_array_clear(&sites->offsets[kind]);
+	gt_array_clear(&sites->calls);
 	sites->found_by = NULL;
 }
 
@@ -292,10 +294,31 @@ static void finish_offsets(const struct gt_elf *elf, gt_gil_offsets *sites)
 	sites->count = kept;
 }
 
+static int compare_calls(const void *left, const void *right)
+{
+	const struct gt_gil_call_site *a = left, *b = right;
+
+	return compare_offsets(&a->return_offset, &b->return_offset);
+}
+
+/* A call that is not in the file would be missing: then all are, as an agent needs them all. */
+static void finish_calls(const struct gt_elf *elf, gt_gil_call_sites *calls)
+{
+	gt_array_for_each (calls, call) {
+		if (gt_elf_address_to_offset(elf, call->return_offset, &call->return_offset))
+			continue;
+		gt_array_clear(calls);
+		return;
+	}
+	if (calls->count > 0)
+		qsort(calls->items, calls->count, sizeof(*calls->items), compare_calls);
+}
+
 void gt_gil_sites_finish(const struct gt_elf *elf, struct gt_gil_sites *sites)
 {
 	for (uint32_t kind = 0; kind < GT_GIL_SITE_KINDS; kind++)
 		finish_offsets(elf, &sites->offsets[kind]);
+	finish_calls(elf, &sites->calls);
 }
 
 static int check_complete(const struct gt_elf *elf, const struct gt_gil_sites *sites)
@@ -372,6 +395,9 @@ int gt_gil_sites_find(const struct gt_elf *elf, struct gt_gil_sites *ret)
 	}
 	if (symbols_confirm(&search))
 		found_by = search.code.debug_file ? "debuglink" : "symbols";
+	r = gt_gil_calls_find(&search.code, &search.sites);
+	if (r < 0)
+		return r;
 	gt_gil_sites_finish(elf, &search.sites);
 	r = check_complete(elf, &search.sites);
 	if (r < 0)

@@ -14,7 +14,7 @@
 #include "python/gil_sites_json.h"
 
 /* To be raised whenever the search may find other sites than before. */
-#define CACHE_VERSION 2
+#define CACHE_VERSION 3
 
 #define MAX_FILE_BYTES 65536
 #define MAX_SITES 1024
@@ -134,6 +134,21 @@ static bool has_number(const json_t *object, const char *key, uint64_t number)
 	return json_is_integer(value) && json_integer_value(value) == (json_int_t)number;
 }
 
+/* An agent only looks for them: what is wrong there is not seen, and breaks nothing. */
+static bool read_calls(const struct gt_elf *elf, const json_t *array, gt_gil_call_sites *calls)
+{
+	if (json_array_size(array) > MAX_SITES || !gt_gil_calls_read_json(array, calls))
+		return false;
+	gt_array_for_each (calls, call) {
+		uint64_t address;
+
+		if (!gt_elf_offset_to_address(elf, call->return_offset, &address) ||
+		    call->caller_offset % 8 != 0)
+			return false;
+	}
+	return true;
+}
+
 static bool read_sites(const struct gt_elf *elf, const json_t *object, struct gt_gil_sites *sites)
 {
 	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_KINDS; kind++) {
@@ -143,7 +158,7 @@ static bool read_sites(const struct gt_elf *elf, const json_t *object, struct gt
 		    (sites->offsets[kind].count == 0 && kind != GT_GIL_SITE_RETAKE))
 			return false;
 	}
-	return true;
+	return read_calls(elf, json_object_get(object, "calls"), &sites->calls);
 }
 
 /* All that is true of sites that were found is true of RET, or false is returned. */
@@ -197,6 +212,7 @@ static json_t *sites_json(const struct gt_elf *elf, const struct gt_gil_sites *s
 	gt_json_set(&object, "found_by", gt_json_text(sites->found_by));
 	gt_json_set(&object, "code", gt_json_integer(code_checksum(elf, sites)));
 	gt_gil_sites_set_json(&object, sites);
+	gt_json_set(&object, "calls", gt_gil_calls_json(&sites->calls));
 	return object;
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "render/sink.h"
+#include "trace/comparison.h"
 #include "trace/stats.h"
 #include "trace/trace.h"
 
@@ -17,12 +18,13 @@ struct gt_report_meta {
 	char *const *command; /* NULL-terminated; the target's, any bytes */
 	const char *hostname;
 	const char *python_path, *python_version, *python_build_id; /* of the target */
-	const char *probe;					    /* "uprobe", "none" */
+	const char *probe;					    /* "uprobe", "agent", "none" */
 	const char *found_by;					    /* "symbols" */
 	const char *clock;					    /* "CLOCK_MONOTONIC" */
 	uint64_t realtime_ns;  /* CLOCK_REALTIME at start_ns; 0 when not known */
 	int64_t exit_status;   /* of the target as a shell would give it; -1 when not known */
 	int64_t probe_cost_ns; /* estimate of what probing added; -1 when not known */
+	const struct gt_comparison *comparison; /* NULL unless both ways of capture were used */
 };
 
 struct gt_report {

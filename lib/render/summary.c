@@ -276,11 +276,30 @@ static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 			       format_ns((uint64_t)report->meta->probe_cost_ns, text));
 }
 
+/* How well two ways of capture that were used at once agree. */
+static void write_comparison(const struct gt_report *report, struct gt_sink *sink)
+{
+	const struct gt_comparison *comparison = report->meta->comparison;
+	char percent[TEXT_SIZE], median[TEXT_SIZE];
+
+	if (!comparison)
+		return;
+	gt_sink_printf(sink,
+		       "\nAgent and uprobes: %" PRIu64
+		       " moments of both, %s %% within 20us, median "
+		       "%s;\n  %" PRIu64 " only by uprobes, %" PRIu64 " only by the agent\n",
+		       comparison->paired,
+		       format_percent(comparison->within_20us, comparison->paired, percent),
+		       format_ns(comparison->median_ns, median),
+		       comparison->only[GT_COMPARED_UPROBE], comparison->only[GT_COMPARED_AGENT]);
+}
+
 int gt_render_summary(const struct gt_report *report, struct gt_sink *sink)
 {
 	write_table(report, sink);
 	write_states(report, sink);
 	write_blame(report, sink);
 	write_caveats(report, sink);
+	write_comparison(report, sink);
 	return 0;
 }

@@ -158,6 +158,42 @@ static json_t *blame_json(const struct gt_report *report)
 	return array;
 }
 
+static json_t *compared_json(const uint64_t counts[static GT_COMPARED_KINDS])
+{
+	json_t *object = json_object();
+
+	gt_json_set(&object, "acquired", gt_json_integer(counts[GT_COMPARED_ACQUIRED]));
+	gt_json_set(&object, "release", gt_json_integer(counts[GT_COMPARED_RELEASE]));
+	gt_json_set(&object, "switched", gt_json_integer(counts[GT_COMPARED_SWITCHED]));
+	return object;
+}
+
+static json_t *comparison_json(const struct gt_comparison *comparison)
+{
+	json_t *object = json_object(), *threads = json_array();
+	bool has_pairs = comparison->paired > 0;
+
+	gt_array_for_each (&comparison->threads, thread) {
+		json_t *item = json_object();
+
+		gt_json_set(&item, "pid", gt_json_integer(thread->pid));
+		gt_json_set(&item, "tid", gt_json_integer(thread->tid));
+		gt_json_set(&item, "uprobe", compared_json(thread->counts[GT_COMPARED_UPROBE]));
+		gt_json_set(&item, "agent", compared_json(thread->counts[GT_COMPARED_AGENT]));
+		gt_json_append(&threads, item);
+	}
+	gt_json_set(&object, "threads", threads);
+	gt_json_set(&object, "paired", gt_json_integer(comparison->paired));
+	gt_json_set(&object, "within_20us", gt_json_integer(comparison->within_20us));
+	gt_json_set(&object, "median_ns",
+		    has_pairs ? gt_json_integer(comparison->median_ns) : json_null());
+	gt_json_set(&object, "max_ns",
+		    has_pairs ? gt_json_integer(comparison->max_ns) : json_null());
+	gt_json_set(&object, "only_uprobe", gt_json_integer(comparison->only[GT_COMPARED_UPROBE]));
+	gt_json_set(&object, "only_agent", gt_json_integer(comparison->only[GT_COMPARED_AGENT]));
+	return object;
+}
+
 json_t *gt_summary_json_new(const struct gt_report *report)
 {
 	const struct gt_report_meta *meta = report->meta;
@@ -181,6 +217,8 @@ json_t *gt_summary_json_new(const struct gt_report *report)
 	gt_json_set(&object, "probe_cost_ns", gt_json_integer_or_null(meta->probe_cost_ns));
 	gt_json_set(&object, "processes", processes_json(report));
 	gt_json_set(&object, "blame", blame_json(report));
+	if (meta->comparison)
+		gt_json_set(&object, "comparison", comparison_json(meta->comparison));
 	return object;
 }
 

@@ -14,7 +14,8 @@ enum gt_event_type {
 	GT_EVENT_COMM, /* it got a name, perhaps by exec */
 	GT_EVENT_MAP,  /* a process mapped a file's code */
 	GT_EVENT_LOST, /* events of one ring were lost before this moment; with a tid: of that
-			  thread alone, between this moment and its next event */
+			  thread alone, between this moment and its next event; from an agent
+			  without a tid: all those of some threads */
 	/* The scheduler: of a thread of its own pid and tid. */
 	GT_EVENT_SWITCH_IN,
 	GT_EVENT_SWITCH_OUT,

@@ -143,12 +143,18 @@ static int event_acquired(struct gt_trace *trace, uint32_t thread, const struct 
 		r = write_interval(trace, thread, GT_INTERVAL_WAIT, gil_index, start_ns);
 		break;
 	case GT_PHASE_UNKNOWN:
-		/* Its take came before what is unknown ended: it has been waiting since. */
-		r = write_interval(trace, thread, GT_INTERVAL_WAIT, gil_index, start_ns);
+		/*
+		 * Its take came before what is unknown ended: it has been waiting since. Where only
+		 * waits have a take, it may as well not have waited at all.
+		 */
+		r = write_interval(trace, thread,
+				   trace->takes_are_waits ? GT_INTERVAL_UNKNOWN : GT_INTERVAL_WAIT,
+				   gil_index, start_ns);
 		break;
 	case GT_PHASE_NO:
 	case GT_PHASE_RELEASED:
-		trace->inferred++;
+		if (!trace->takes_are_waits)
+			trace->inferred++;
 		r = write_interval(trace, thread, GT_INTERVAL_NO, GT_NONE, start_ns);
 		break;
 	case GT_PHASE_HAS:
@@ -234,6 +240,17 @@ static int event_switched(struct gt_trace *trace, uint32_t thread, const struct 
 	return 0;
 }
 
+/* Writes a gap in the events of one thread, which ends with its next one. */
+static int end_gap(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
+{
+	struct gt_thread_state *state = &trace->machine->threads.items[thread];
+
+	if (!state->lost)
+		return 0;
+	state->lost = false;
+	return write_interval(trace, thread, GT_INTERVAL_UNKNOWN, GT_NONE, time_ns);
+}
+
 int gt_gil_event(struct gt_trace *trace, uint32_t thread, const struct gt_event *event)
 {
 	struct gt_thread *counts = &trace->threads.items[thread];
@@ -256,6 +273,9 @@ int gt_gil_event(struct gt_trace *trace, uint32_t thread, const struct gt_event 
 		}
 	}
 
+	r = end_gap(trace, thread, event->time_ns);
+	if (r < 0)
+		return r;
 	asked = trace->machine->threads.items[thread].asked;
 	switch (event->type) {
 	case GT_EVENT_TAKE:
@@ -287,7 +307,8 @@ int gt_gil_event(struct gt_trace *trace, uint32_t thread, const struct gt_event 
 
 /*
  * A take that never got the GIL. While somebody had it, the thread waited; while it was free,
- * take_gil has returned at once without it: the GIL is off (free-threaded builds).
+ * take_gil has returned at once without it: the GIL is off (free-threaded builds). Where only waits
+ * have a take, there was none then.
  */
 static int end_wait(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
 {
@@ -296,6 +317,8 @@ static int end_wait(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
 	uint64_t held_until_ns = 0;
 	int r;
 
+	if (trace->takes_are_waits)
+		return write_interval(trace, thread, GT_INTERVAL_WAIT, gil_index, time_ns);
 	if (gil_index != GT_NONE) {
 		gil = &trace->machine->gils.items[gil_index];
 		held_until_ns = gil->holder == GT_NONE ? gil->last_end_ns : time_ns;
@@ -342,6 +365,15 @@ int gt_gil_end_phase(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 	}
 	state->phase = next;
 	state->asked = false;
+	state->lost = false;
+	return r;
+}
+
+int gt_gil_lose(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
+{
+	int r = gt_gil_end_phase(trace, thread, time_ns, GT_PHASE_UNKNOWN);
+
+	trace->machine->threads.items[thread].lost = true;
 	return r;
 }
 

@@ -138,20 +138,33 @@ static bool has_path(const struct gt_trace *trace, const char *path)
 	return false;
 }
 
+/* Two sources may tell of one map. */
+static int add_retake_address(struct gt_trace *trace, uint32_t process, uint64_t address)
+{
+	uint64_t *item;
+
+	if (gt_is_retake(trace, process, address))
+		return 0;
+	item = gt_array_push(&trace->machine->processes.items[process].retake_addresses);
+	if (!item)
+		return -ENOMEM;
+	*item = address;
+	return 0;
+}
+
 /* PROCESS maps a part of an interpreter that is known. */
 static int set_python(struct gt_trace *trace, uint32_t process, uint32_t python, uint64_t start,
 		      uint64_t length, uint64_t file_offset)
 {
 	trace->processes.items[process].python = python;
 	gt_array_for_each (&trace->pythons.items[python].retake_offsets, offset) {
-		uint64_t *address;
+		int r;
 
 		if (*offset < file_offset || *offset - file_offset >= length)
 			continue;
-		address = gt_array_push(&trace->machine->processes.items[process].retake_addresses);
-		if (!address)
-			return -ENOMEM;
-		*address = start + (*offset - file_offset);
+		r = add_retake_address(trace, process, start + (*offset - file_offset));
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

@@ -4,6 +4,9 @@
  * event before it in that ring and this word. A thread that ran on that CPU may have done anything
  * meanwhile, and any may have run there; so in that time nothing is known of any thread. Behind it,
  * the next event of each thread tells how it came out of the gap.
+ *
+ * Where each thread has a buffer of its own (the agent), what is lost is one thread's: the others
+ * are known all the time, and nothing is known of that one up to its next event.
  */
 #include <errno.h>
 
@@ -33,6 +36,11 @@ int gt_loss_event(struct gt_trace *trace, const struct gt_event *event)
 	uint64_t start_ns = GT_MAX(find_loss_start(machine, event), trace->start_ns);
 
 	trace->lost += event->lost;
+	/* Of threads that have never had a buffer, while all is known of those that had one. */
+	if (trace->takes_are_waits) {
+		machine->lost_threads = true;
+		return 0;
+	}
 	/* The record itself may be late. */
 	if (start_ns < event->time_ns) {
 		struct gt_loss *loss = gt_array_push(&machine->losses);
@@ -53,6 +61,14 @@ int gt_loss_event(struct gt_trace *trace, const struct gt_event *event)
 			return r;
 	}
 	return 0;
+}
+
+int gt_loss_of_thread(struct gt_trace *trace, uint32_t thread, const struct gt_event *event)
+{
+	trace->lost += event->lost;
+	if (!trace->machine->threads.items[thread].alive)
+		return 0;
+	return gt_gil_lose(trace, thread, event->time_ns);
 }
 
 static int by_start(const void *left, const void *right)
@@ -97,12 +113,26 @@ static uint32_t find_loss(const struct gt_machine *machine, uint64_t time_ns)
 	return low;
 }
 
+/* Of a thread of an interpreter that has shown no event, nobody can say whether it had any. */
+static void forget_silent_threads(struct gt_trace *trace)
+{
+	gt_array_for_each (&trace->intervals, interval) {
+		const struct gt_thread *thread = &trace->threads.items[interval->thread];
+
+		if (thread->takes + thread->acquired + thread->releases + thread->switched == 0 &&
+		    trace->processes.items[thread->process].python != GT_NONE)
+			interval->kind = GT_INTERVAL_UNKNOWN;
+	}
+}
+
 /* Makes unknown what the losses cover, which is known only after the fact. */
 int gt_loss_apply(struct gt_trace *trace)
 {
 	struct gt_machine *machine = trace->machine;
 	__typeof__(trace->intervals) cut = {0};
 
+	if (machine->lost_threads)
+		forget_silent_threads(trace);
 	if (machine->losses.count == 0)
 		return 0;
 	join_losses(machine);

@@ -25,6 +25,8 @@ struct gt_thread_state {
 	bool asked;	   /* NO: since the end of a requested drop (switched) */
 	bool born_holding; /* HAS: since a fork, so that the take which re-creates the GIL is no
 			      loss */
+	bool lost;	   /* UNKNOWN: nothing is known up to its next event, which tells only of
+			      the time behind it */
 };
 
 /* The addresses by which the sites of one GIL name it. */
@@ -78,6 +80,7 @@ struct gt_machine {
 	GT_ARRAY(uint64_t) ring_last_ns; /* time of the last event of each ring */
 	GT_ARRAY(struct gt_loss) losses;
 	GT_ARRAY(struct gt_loss) state_losses; /* of context switches */
+	bool lost_threads; /* whole threads were lost: one without events may be such a one */
 	uint64_t now_ns;
 };
 
@@ -86,6 +89,8 @@ int gt_gil_event(struct gt_trace *trace, uint32_t thread, const struct gt_event 
 /* Writes the current phase up to TIME_NS, and goes to NEXT. */
 int gt_gil_end_phase(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 		     enum gt_thread_phase next);
+/* The events of one thread that are missing begin behind TIME_NS. */
+int gt_gil_lose(struct gt_trace *trace, uint32_t thread, uint64_t time_ns);
 /* The child of a fork starts as its parent's thread left it. */
 int gt_gil_fork(struct gt_trace *trace, uint32_t parent_thread, uint32_t child_thread);
 
@@ -131,4 +136,6 @@ int gt_scheduler_finish(struct gt_trace *trace);
 
 /* loss.c */
 int gt_loss_event(struct gt_trace *trace, const struct gt_event *event);
+/* Events of one thread were lost. */
+int gt_loss_of_thread(struct gt_trace *trace, uint32_t thread, const struct gt_event *event);
 int gt_loss_apply(struct gt_trace *trace);

@@ -30,6 +30,7 @@ struct meaning {
 struct gt_perf_source {
 	struct gt_perfdata *perfdata;
 	const char *path;
+	unsigned int wants;
 	struct meaning *meanings; /* one for each event of the file */
 	uint32_t count;
 	uint64_t last_ns;
@@ -89,18 +90,8 @@ static void warn_if_not_inherited(const struct gt_perf_source *source)
 	}
 }
 
-int gt_perf_source_new(struct gt_perfdata *perfdata, const char *path, struct gt_perf_source **ret)
+static int find_gil_events(struct gt_perf_source *source)
 {
-	_cleanup_(gt_perf_source_freep) struct gt_perf_source *source = calloc(1, sizeof(*source));
-
-	if (!source)
-		return gt_error_oom();
-	source->perfdata = perfdata;
-	source->path = path;
-	source->count = gt_perfdata_event_count(perfdata);
-	source->meanings = calloc(source->count + 1, sizeof(*source->meanings));
-	if (!source->meanings)
-		return gt_error_oom();
 	for (size_t i = 0; i < ARRAY_SIZE(gil_events); i++) {
 		bool found;
 		int r = find_event(source, i, &found);
@@ -116,15 +107,36 @@ int gt_perf_source_new(struct gt_perfdata *perfdata, const char *path, struct gt
 				"%s has no event named '%s' with a 64-bit field '%s'\n"
 				"  giltrace reports files with its own GIL events: take, acquired, "
 				"release and switched",
-				path, gil_events[i].name, gil_events[i].field);
+				source->path, gil_events[i].name, gil_events[i].field);
 			return -ENODATA;
 		}
 		gt_warning(
 			"%s has no event named 'switched': waits after a requested drop are not in "
 			"the figures",
-			path);
+			source->path);
 	}
 	warn_if_not_inherited(source);
+	return 0;
+}
+
+int gt_perf_source_new(struct gt_perfdata *perfdata, const struct gt_perf_source_spec *spec,
+		       struct gt_perf_source **ret)
+{
+	_cleanup_(gt_perf_source_freep) struct gt_perf_source *source = calloc(1, sizeof(*source));
+	int r;
+
+	if (!source)
+		return gt_error_oom();
+	source->perfdata = perfdata;
+	source->path = spec->path;
+	source->wants = spec->wants;
+	source->count = gt_perfdata_event_count(perfdata);
+	source->meanings = calloc(source->count + 1, sizeof(*source->meanings));
+	if (!source->meanings)
+		return gt_error_oom();
+	r = spec->wants & GT_PERF_WANTS_GIL ? find_gil_events(source) : 0;
+	if (r < 0)
+		return r;
 	*ret = GT_STEAL(source);
 	return 0;
 }
@@ -227,11 +239,30 @@ static bool convert(struct gt_perf_source *source, const struct gt_perf_record *
 	}
 }
 
+/* Rings are those of the GIL's events: losses are looked for in them. */
+static bool is_wanted(const struct gt_perf_source *source, struct gt_event *event)
+{
+	if (!(source->wants & GT_PERF_WANTS_GIL))
+		event->ring = GT_EVENT_NO_RING;
+	switch (event->type) {
+	case GT_EVENT_FORK:
+	case GT_EVENT_EXIT:
+	case GT_EVENT_COMM:
+	case GT_EVENT_MAP:
+		return source->wants & GT_PERF_WANTS_TASKS;
+	case GT_EVENT_SWITCH_IN:
+	case GT_EVENT_SWITCH_OUT:
+		return source->wants & GT_PERF_WANTS_SWITCHES;
+	default:
+		return source->wants & GT_PERF_WANTS_GIL;
+	}
+}
+
 /* What was lost behind the last record of a ring has no record of its own: some are left to tell.
  */
 static int tell_rest(struct gt_perf_source *source, struct gt_event *ret)
 {
-	if (source->lost_counted <= source->lost_told)
+	if (source->lost_counted <= source->lost_told || !(source->wants & GT_PERF_WANTS_GIL))
 		return 0;
 	*ret = (struct gt_event){.type = GT_EVENT_LOST,
 				 .time_ns = source->last_ns,
@@ -253,7 +284,13 @@ int gt_perf_source_next(struct gt_perf_source *source, struct gt_event *ret)
 		if (r == 0)
 			return tell_rest(source, ret);
 		source->last_ns = GT_MAX(source->last_ns, record.time_ns);
-		if (convert(source, &record, ret))
+		if (convert(source, &record, ret) && is_wanted(source, ret))
 			return 1;
 	}
+}
+
+uint64_t gt_perf_source_lost(const struct gt_perf_source *source)
+{
+	return source->wants & GT_PERF_WANTS_GIL ? 0
+						 : GT_MAX(source->lost_told, source->lost_counted);
 }

@@ -13,7 +13,9 @@ struct gt_thread_stats {
 	uint64_t no_ns, wait_ns, has_ns, unknown_ns;
 	/*
 	 * Over its acquisitions (and a wait that never ended): all the waiting since the hold
-	 * before. Percentiles are nearest-rank. 0 when there was no acquisition.
+	 * before. One that found the GIL free counts with what that took: 0 where only waits are
+	 * told (the agent), else the way through take_gil, probes included. Percentiles are
+	 * nearest-rank. 0 when there was no acquisition.
 	 */
 	uint64_t wait_max_ns, wait_p50_ns, wait_p99_ns;
 	uint64_t waits; /* how many went into these */

@@ -215,7 +215,9 @@ static int event_fork(struct gt_trace *trace, const struct gt_event *event)
 		if (r < 0)
 			return r;
 	}
-	r = add_thread(trace, process, event->tid, GT_PHASE_NO, &thread);
+	/* Without a time it was born before the trace: who knows what it does as that begins. */
+	r = add_thread(trace, process, event->tid,
+		       event->time_ns == 0 ? GT_PHASE_UNKNOWN : GT_PHASE_NO, &thread);
 	if (r < 0)
 		return r;
 	gt_scheduler_fork(trace, thread);
@@ -310,6 +312,24 @@ static int event_map(struct gt_trace *trace, const struct gt_event *event)
 	return gt_interpreter_map(trace, process, event);
 }
 
+static int event_lost(struct gt_trace *trace, const struct gt_event *event)
+{
+	uint32_t thread;
+	int r;
+
+	if (event->tid == 0)
+		return gt_loss_event(trace, event);
+	/* What is told of one that has ended begins no other life. */
+	thread = gt_hash_get(&trace->machine->thread_by_tid, event->tid);
+	if (thread == GT_HASH_NONE ||
+	    trace->processes.items[trace->threads.items[thread].process].pid != event->pid) {
+		r = find_thread(trace, event->pid, event->tid, GT_PHASE_UNKNOWN, &thread);
+		if (r < 0)
+			return r;
+	}
+	return gt_loss_of_thread(trace, thread, event);
+}
+
 static int event_gil(struct gt_trace *trace, const struct gt_event *event)
 {
 	uint32_t thread;
@@ -387,7 +407,7 @@ int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event)
 		r = event_map(trace, event);
 		break;
 	case GT_EVENT_LOST:
-		r = gt_loss_event(trace, event);
+		r = event_lost(trace, event);
 		break;
 	case GT_EVENT_SWITCH_IN:
 	case GT_EVENT_SWITCH_OUT:

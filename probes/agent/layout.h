@@ -16,8 +16,9 @@
 #define GT_AGENT_VERSION 1
 
 /*
- * "PID/FD/TOKEN": the memory is /proc/PID/fd/FD, if TOKEN (hexadecimal) is the one in its head.
- * That path needs no name in any file system, and leads there from another root as well.
+ * "TOKEN:/proc/PID/fd/FD": where the memory is, and (hexadecimal) the token in its head, as numbers
+ * of processes come again. Such a path needs no name in any file system, and leads there from
+ * another root as well.
  */
 #define GT_AGENT_VARIABLE "GILTRACE_AGENT"
 
@@ -78,8 +79,8 @@ struct gt_agent_chunk {
 	uint64_t lost_before; /* records of this thread that found no chunk, before this one's */
 	uint64_t lost;	      /* the same, behind this chunk's last record, so far */
 	uint64_t exit_time;   /* when the thread has ended; 0: it has not, or was not able to say */
-	char comm[GT_AGENT_COMM_BYTES]; /* its name as it began, or as it ended; NUL-terminated */
-	uint64_t unused[2];
+	char comm[GT_AGENT_COMM_BYTES]; /* its name as it began, or as it ended; "": as before */
+	uint64_t unused[4];
 	struct gt_agent_record records[];
 };
 

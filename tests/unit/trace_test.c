@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
+#include "trace/machine.h"
 #include "trace/stats.h"
 #include "trace/trace.h"
 
@@ -512,13 +513,228 @@ static void test_tasks_from_before_begin_with_the_trace(void **state)
 	check_thread(trace, &stats, 100, 1000, 0, 0, 0);
 }
 
+/* Where a take is told only when it waits. */
+static struct gt_trace *new_agent_trace(void)
+{
+	struct gt_trace *trace = new_trace();
+
+	trace->takes_are_waits = true;
+	return trace;
+}
+
+static void lose(struct gt_trace *trace, uint64_t time_ns, uint32_t tid, uint64_t count)
+{
+	feed(trace, (struct gt_event){.type = GT_EVENT_LOST,
+				      .time_ns = time_ns,
+				      .pid = tid ? PID : 0,
+				      .tid = tid,
+				      .ring = GT_EVENT_NO_RING,
+				      .lost = count});
+}
+
+static void test_acquired_without_take_has_not_waited(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_agent_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	const struct gt_thread_stats *waits = NULL;
+
+	(void)state;
+	start(trace, 1000);
+	gil(trace, 1100, 100, GT_EVENT_ACQUIRED);
+	gil(trace, 1200, 100, GT_EVENT_RELEASE);
+	gil(trace, 1250, 100, GT_EVENT_ACQUIRED);
+	fork_task(trace, 1300, PID, 101, PID, 100);
+	gil(trace, 1310, 101, GT_EVENT_TAKE);
+	gil(trace, 1400, 100, GT_EVENT_RELEASE);
+	gil(trace, 1410, 101, GT_EVENT_ACQUIRED);
+	gil(trace, 1500, 101, GT_EVENT_RELEASE);
+	gil(trace, 1600, 101, GT_EVENT_ACQUIRED);
+	exit_task(trace, 1700, PID, 101);
+	exit_task(trace, 2000, PID, 100);
+	finish(trace, &stats);
+	check_thread(trace, &stats, 100, 100 + 50 + 600, 0, 100 + 150, 0);
+	check_thread(trace, &stats, 101, 10 + 100, 100, 90 + 100, 0);
+	assert_int_equal(trace->inferred, 0);
+	assert_int_equal(trace->threads.items[0].contended, 0);
+	assert_int_equal(trace->threads.items[1].contended, 1);
+	/* Acquisitions that have not waited count as such. */
+	waits = &stats.threads[find_thread(trace, 101)];
+	assert_int_equal(waits->waits, 2);
+	assert_int_equal(waits->wait_p50_ns, 0);
+	assert_int_equal(waits->wait_max_ns, 100);
+	waits = &stats.threads[find_thread(trace, 100)];
+	assert_int_equal(waits->waits, 2);
+	assert_int_equal(waits->wait_max_ns, 0);
+}
+
+/* Up to 3.12 a requested drop is followed by a take from the retake address, waiting or not. From
+ * 3.13 on switched tells of all of it, and the thread may then find the GIL free. */
+static void test_requested_drops_where_takes_are_waits(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_agent_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)state;
+	start(trace, 1000);
+	map_python(trace, 1001);
+	gil(trace, 1100, 100, GT_EVENT_ACQUIRED);
+	gil(trace, 1200, 100, GT_EVENT_RELEASE);
+	gil(trace, 1250, 100, GT_EVENT_SWITCHED);
+	gil_in(trace, 1260, PID, 100, GT_EVENT_TAKE, RETAKE);
+	gil(trace, 1300, 100, GT_EVENT_ACQUIRED);
+	gil(trace, 1400, 100, GT_EVENT_RELEASE);
+	gil_in(trace, 1470, PID, 100, GT_EVENT_TAKE, RETAKE);
+	gil(trace, 1500, 100, GT_EVENT_ACQUIRED);
+	/* 3.13: without a take, and with one. */
+	gil(trace, 1600, 100, GT_EVENT_RELEASE);
+	gil(trace, 1690, 100, GT_EVENT_SWITCHED);
+	gil(trace, 1691, 100, GT_EVENT_ACQUIRED);
+	gil(trace, 1700, 100, GT_EVENT_RELEASE);
+	gil(trace, 1740, 100, GT_EVENT_SWITCHED);
+	gil(trace, 1741, 100, GT_EVENT_TAKE);
+	gil(trace, 1800, 100, GT_EVENT_ACQUIRED);
+	exit_task(trace, 2000, PID, 100);
+	finish(trace, &stats);
+	check_thread(trace, &stats, 100, 100 + 1 + 1, 100 + 100 + 90 + 40 + 59, 509, 0);
+	assert_int_equal(stats.threads[0].waits, 5);
+	assert_int_equal(stats.threads[0].wait_max_ns, 100);
+	assert_int_equal(stats.threads[0].wait_p50_ns, 99);
+	assert_int_equal(trace->inferred, 0);
+}
+
+static void test_loss_of_one_thread(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_agent_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)state;
+	start(trace, 1000);
+	fork_task(trace, 1000, PID, 101, PID, 100);
+	fork_task(trace, 1000, PID, 102, PID, 100);
+	gil(trace, 1100, 100, GT_EVENT_ACQUIRED);
+	gil(trace, 1200, 100, GT_EVENT_RELEASE);
+	gil(trace, 1300, 100, GT_EVENT_ACQUIRED);
+	lose(trace, 1300, 100, 7);
+	/* Whatever 100 has: another one can have it now. */
+	gil(trace, 1400, 101, GT_EVENT_ACQUIRED);
+	gil(trace, 1500, 101, GT_EVENT_RELEASE);
+	gil(trace, 1600, 100, GT_EVENT_RELEASE);
+	gil(trace, 1700, 100, GT_EVENT_ACQUIRED);
+	gil(trace, 1800, 100, GT_EVENT_RELEASE);
+	lose(trace, 1800, 100, 2);
+	exit_task(trace, 2000, PID, 102);
+	exit_task(trace, 2000, PID, 101);
+	exit_task(trace, 2000, PID, 100);
+	/* Of one that has ended: nothing more than the count. */
+	lose(trace, 2000, 101, 3);
+	finish(trace, &stats);
+	check_thread(trace, &stats, 100, 100 + 100 + 100, 0, 100 + 100, 300 + 200);
+	check_thread(trace, &stats, 101, 400 + 500, 0, 100, 0);
+	check_thread(trace, &stats, 102, 1000, 0, 0, 0);
+	assert_int_equal(trace->lost, 12);
+	assert_int_equal(trace->threads.count, 3);
+	/* The first of 100; that which came out of the gap is none. */
+	assert_int_equal(stats.threads[0].waits, 2);
+}
+
+/* Each event that a thread can come out of a gap with: it tells of what is behind it only. */
+static void test_ways_out_of_a_gap(void **state)
+{
+	static const struct {
+		enum gt_event_type type;
+		uint64_t no_ns, wait_ns, has_ns;
+	} ways[] = {
+		{GT_EVENT_TAKE, 0, 500, 0},
+		{GT_EVENT_ACQUIRED, 0, 0, 500},
+		{GT_EVENT_RELEASE, 500, 0, 0},
+		{GT_EVENT_SWITCHED, 500, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		_cleanup_(gt_trace_freep) struct gt_trace *trace = new_agent_trace();
+		_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+		start(trace, 1000);
+		gil(trace, 1000, 100, GT_EVENT_ACQUIRED);
+		lose(trace, 1000, 100, 1);
+		gil(trace, 1500, 100, ways[i].type);
+		exit_task(trace, 2000, PID, 100);
+		finish(trace, &stats);
+		check_thread(trace, &stats, 100, ways[i].no_ns, ways[i].wait_ns, ways[i].has_ns,
+			     500);
+	}
+}
+
+/* Of an interpreter's thread that shows nothing, while threads went unseen, nothing is known. */
+static void test_loss_of_whole_threads(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_agent_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)state;
+	start(trace, 1000);
+	fork_task(trace, 1000, 200, 200, PID, 100);
+	map_python(trace, 1000);
+	fork_task(trace, 1000, PID, 101, PID, 100);
+	fork_task(trace, 1000, PID, 102, PID, 100);
+	gil(trace, 1100, 100, GT_EVENT_ACQUIRED);
+	exit_task(trace, 1500, PID, 101);
+	exit_task(trace, 2000, 200, 200);
+	exit_task(trace, 2000, PID, 100);
+	lose(trace, 2000, 0, 9);
+	finish(trace, &stats);
+	check_thread(trace, &stats, 100, 100, 0, 900, 0);
+	check_thread(trace, &stats, 101, 0, 0, 0, 500);
+	check_thread(trace, &stats, 102, 0, 0, 0, 1000);
+	/* No Python. */
+	check_thread(trace, &stats, 200, 1000, 0, 0, 0);
+	assert_int_equal(trace->lost, 9);
+}
+
+/* Two sources tell of it, at different times; a fork, of all of it again. */
+static void test_map_twice(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_agent_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)state;
+	start(trace, 1000);
+	map_python(trace, 1000);
+	map_python(trace, 1100);
+	assert_int_equal(trace->machine->processes.items[0].retake_addresses.count, 1);
+	fork_task(trace, 1200, 200, 200, PID, 100);
+	assert_int_equal(trace->machine->processes.items[1].retake_addresses.count, 1);
+	finish(trace, &stats);
+}
+
+/* A child is forked by the thread that has the GIL, and takes it anew, without a take. */
+static void test_fork_where_takes_are_waits(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_agent_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)state;
+	start(trace, 1000);
+	gil(trace, 1000, 100, GT_EVENT_ACQUIRED);
+	gil(trace, 1001, 100, GT_EVENT_RELEASE);
+	gil(trace, 1002, 100, GT_EVENT_ACQUIRED);
+	fork_task(trace, 1100, 200, 200, PID, 100);
+	gil_in(trace, 1160, 200, 200, GT_EVENT_ACQUIRED, SWITCH_COND);
+	gil_in(trace, 1300, 200, 200, GT_EVENT_RELEASE, COND);
+	exit_task(trace, 1400, 200, 200);
+	exit_task(trace, 2000, PID, 100);
+	finish(trace, &stats);
+	check_thread(trace, &stats, 200, 100, 0, 200, 0);
+	assert_int_equal(trace->inferred, 0);
+}
+
 static uint32_t next_random(uint64_t *seed)
 {
 	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (uint32_t)(*seed >> 33);
 }
 
-/* Nonsense must not break what is always true. */
 static void test_replaced_interpreter_is_noticed(void **state)
 {
 	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
@@ -573,14 +789,16 @@ static void test_exec_of_another_python_is_unknown(void **state)
 	assert_true(trace->processes.items[0].maps_other_python);
 }
 
+/* Nonsense must not break what is always true. */
 static void test_invariants_survive_nonsense(void **state)
 {
 	(void)state;
-	for (uint64_t round = 1; round <= 200; round++) {
+	for (uint64_t round = 1; round <= 400; round++) {
 		_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
 		_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
 		uint64_t seed = round, now = 1000;
 
+		trace->takes_are_waits = round > 200;
 		start(trace, now);
 		map_python(trace, now);
 		for (int i = 0; i < 2000; i++) {
@@ -607,6 +825,13 @@ static void test_invariants_survive_nonsense(void **state)
 				fork_task(trace, time_ns, pid, tid, PID, PID + 1);
 			else if (choice < 96)
 				exit_task(trace, time_ns, pid, tid);
+			else if (choice < 98 && round % 3)
+				feed(trace, (struct gt_event){.type = GT_EVENT_LOST,
+							      .time_ns = time_ns,
+							      .pid = pid,
+							      .tid = tid,
+							      .ring = GT_EVENT_NO_RING,
+							      .lost = 1});
 			else if (choice < 98)
 				feed(trace, (struct gt_event){.type = GT_EVENT_LOST,
 							      .time_ns = time_ns,
@@ -616,6 +841,157 @@ static void test_invariants_survive_nonsense(void **state)
 				start(trace, time_ns);
 		}
 		finish(trace, &stats);
+	}
+}
+
+#define SIMULATED_THREADS 5
+
+/* One execution with one GIL, as the ways of capture tell of it. */
+struct simulation {
+	struct gt_trace *uprobes, *agent, *lossy;
+	uint64_t seed, now_ns;
+	enum { IDLE, WAITING, HOLDING } states[SIMULATED_THREADS];
+	uint32_t holder; /* SIMULATED_THREADS: nobody */
+	uint32_t gap;	 /* events of the last thread that are still to be lost */
+};
+
+/* The last thread has gaps, which are told at its last event before them. */
+static void tell(struct simulation *simulation, uint32_t thread, enum gt_event_type type,
+		 uint64_t caller, bool by_agent)
+{
+	uint64_t value = type == GT_EVENT_TAKE	     ? caller
+			 : type == GT_EVENT_ACQUIRED ? SWITCH_COND
+			 : type == GT_EVENT_RELEASE  ? COND
+						     : SWITCH_MUTEX;
+	uint64_t now_ns = simulation->now_ns;
+
+	gil_in(simulation->uprobes, now_ns, PID, PID + thread, type, value);
+	if (!by_agent)
+		return;
+	gil_in(simulation->agent, now_ns, PID, PID + thread, type, value);
+	if (thread == SIMULATED_THREADS - 1 && simulation->gap > 0) {
+		simulation->gap--;
+		return;
+	}
+	gil_in(simulation->lossy, now_ns, PID, PID + thread, type, value);
+	if (thread == SIMULATED_THREADS - 1 && next_random(&simulation->seed) % 50 == 0) {
+		simulation->gap = 1 + next_random(&simulation->seed) % 5;
+		lose(simulation->lossy, now_ns, PID + thread, simulation->gap);
+	}
+}
+
+static void simulate_step(struct simulation *simulation)
+{
+	uint32_t thread = next_random(&simulation->seed) % SIMULATED_THREADS;
+	bool is_free = simulation->holder == SIMULATED_THREADS;
+	uint32_t kind;
+
+	simulation->now_ns += 1 + next_random(&simulation->seed) % 100;
+	switch (simulation->states[thread]) {
+	case IDLE:
+		tell(simulation, thread, GT_EVENT_TAKE, 0x1234, !is_free);
+		simulation->states[thread] = WAITING;
+		if (!is_free)
+			return;
+		break;
+	case WAITING:
+		if (!is_free)
+			return;
+		break;
+	case HOLDING:
+		tell(simulation, thread, GT_EVENT_RELEASE, 0, true);
+		simulation->holder = SIMULATED_THREADS;
+		simulation->states[thread] = IDLE;
+		kind = next_random(&simulation->seed) % 4;
+		simulation->now_ns += 1 + next_random(&simulation->seed) % 100;
+		if (kind % 2)
+			tell(simulation, thread, GT_EVENT_SWITCHED, 0, true);
+		if (kind < 2)
+			return;
+		tell(simulation, thread, GT_EVENT_TAKE, RETAKE, true);
+		simulation->states[thread] = WAITING;
+		return;
+	}
+	tell(simulation, thread, GT_EVENT_ACQUIRED, 0, true);
+	simulation->states[thread] = HOLDING;
+	simulation->holder = thread;
+}
+
+/* Nobody is left waiting: of a GIL that is free at the end, the ways of capture think differently.
+ */
+static void end_simulation(struct simulation *simulation)
+{
+	if (simulation->holder < SIMULATED_THREADS)
+		tell(simulation, simulation->holder, GT_EVENT_RELEASE, 0, true);
+	for (uint32_t i = 0; i < SIMULATED_THREADS; i++) {
+		if (simulation->states[i] != WAITING)
+			continue;
+		simulation->now_ns += 10;
+		tell(simulation, i, GT_EVENT_ACQUIRED, 0, true);
+		simulation->now_ns += 10;
+		tell(simulation, i, GT_EVENT_RELEASE, 0, true);
+	}
+	simulation->now_ns += 10;
+}
+
+static void begin_simulation(struct gt_trace *trace)
+{
+	start(trace, 1000);
+	map_python(trace, 1000);
+	for (uint32_t i = 1; i < SIMULATED_THREADS; i++)
+		fork_task(trace, 1000, PID, PID + i, PID, PID);
+}
+
+/*
+ * Where only waits have a take, all figures are the same, to the nanosecond. And losses of one
+ * thread change nothing of the others, and never make up a hold of its own.
+ */
+static void test_ways_of_capture_agree(void **state)
+{
+	(void)state;
+	for (uint64_t round = 1; round <= 30; round++) {
+		_cleanup_(gt_trace_freep) struct gt_trace *uprobes = new_trace();
+		_cleanup_(gt_trace_freep) struct gt_trace *agent = new_agent_trace();
+		_cleanup_(gt_trace_freep) struct gt_trace *lossy = new_agent_trace();
+		_cleanup_(gt_stats_clear) struct gt_stats a = {0}, b = {0}, c = {0};
+		struct simulation simulation = {.uprobes = uprobes,
+						.agent = agent,
+						.lossy = lossy,
+						.seed = round,
+						.now_ns = 1000,
+						.holder = SIMULATED_THREADS};
+
+		begin_simulation(uprobes);
+		begin_simulation(agent);
+		begin_simulation(lossy);
+		for (int i = 0; i < 5000; i++)
+			simulate_step(&simulation);
+		end_simulation(&simulation);
+		exit_task(uprobes, simulation.now_ns, PID, PID);
+		exit_task(agent, simulation.now_ns, PID, PID);
+		exit_task(lossy, simulation.now_ns, PID, PID);
+		finish(uprobes, &a);
+		finish(agent, &b);
+		finish(lossy, &c);
+		for (uint32_t i = 0; i < SIMULATED_THREADS; i++) {
+			assert_memory_equal(&a.threads[i], &b.threads[i], sizeof(a.threads[i]));
+			assert_int_equal(uprobes->threads.items[i].contended,
+					 agent->threads.items[i].contended);
+			assert_int_equal(uprobes->threads.items[i].acquired,
+					 agent->threads.items[i].acquired);
+			if (i == SIMULATED_THREADS - 1)
+				break;
+			assert_memory_equal(&a.threads[i], &c.threads[i], sizeof(a.threads[i]));
+		}
+		assert_int_equal(agent->inferred, 0);
+		assert_true(lossy->lost > 0);
+		assert_true(c.threads[SIMULATED_THREADS - 1].has_ns <=
+			    a.threads[SIMULATED_THREADS - 1].has_ns);
+		assert_true(c.threads[SIMULATED_THREADS - 1].no_ns <=
+			    a.threads[SIMULATED_THREADS - 1].no_ns);
+		assert_true(c.threads[SIMULATED_THREADS - 1].wait_ns <=
+			    a.threads[SIMULATED_THREADS - 1].wait_ns);
+		assert_true(c.threads[SIMULATED_THREADS - 1].unknown_ns > 0);
 	}
 }
 
@@ -669,7 +1045,15 @@ int main(void)
 		cmocka_unit_test(test_tasks_from_before_begin_with_the_trace),
 		cmocka_unit_test(test_replaced_interpreter_is_noticed),
 		cmocka_unit_test(test_exec_of_another_python_is_unknown),
+		cmocka_unit_test(test_acquired_without_take_has_not_waited),
+		cmocka_unit_test(test_requested_drops_where_takes_are_waits),
+		cmocka_unit_test(test_loss_of_one_thread),
+		cmocka_unit_test(test_ways_out_of_a_gap),
+		cmocka_unit_test(test_loss_of_whole_threads),
+		cmocka_unit_test(test_map_twice),
+		cmocka_unit_test(test_fork_where_takes_are_waits),
 		cmocka_unit_test(test_invariants_survive_nonsense),
+		cmocka_unit_test(test_ways_of_capture_agree),
 		cmocka_unit_test(test_percentiles_are_nearest_rank),
 	};
 
