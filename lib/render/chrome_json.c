@@ -25,6 +25,27 @@ static const char *const slice_names[] = {
 	[GT_INTERVAL_UNKNOWN] = "GIL unknown",
 };
 
+/* What a thread slept for, by enum gt_sleep_reason. Running is what lies between. */
+static const char *const sleep_names[] = {
+	[GT_SLEEP_UNEXPLAINED] = "S",
+	[GT_SLEEP_GIL] = "S(GIL)",
+};
+
+static const char *state_name(const struct gt_state_interval *state)
+{
+	switch ((enum gt_state_kind)state->kind) {
+	case GT_STATE_SLEEPING:
+		return sleep_names[state->reason];
+	case GT_STATE_RUNNABLE:
+		return "R";
+	case GT_STATE_UNKNOWN:
+		return "state unknown";
+	case GT_STATE_RUNNING:
+		break;
+	}
+	return NULL;
+}
+
 static uint32_t track_tid(uint32_t thread, enum track track)
 {
 	return MAX_TID + 1 + thread * TRACKS + (uint32_t)track;
@@ -71,6 +92,21 @@ static int write_metadata(struct event_list *events, const char *what, uint32_t 
 	return 0;
 }
 
+/* Names the track of a thread for WHAT. */
+static int write_track_name(const struct gt_report *report, struct event_list *events,
+			    uint32_t index, enum track track, const char *what)
+{
+	const struct gt_thread *thread = &report->trace->threads.items[index];
+	_cleanup_free_ char *name = NULL;
+
+	if (asprintf(&name, "%s (%" PRIu32 ") %s", thread->name, thread->tid, what) < 0) {
+		name = NULL;
+		return -ENOMEM;
+	}
+	return write_metadata(events, "thread", report->trace->processes.items[thread->process].pid,
+			      track_tid(index, track), name, index * TRACKS + track);
+}
+
 static int write_names(const struct gt_report *report, struct event_list *events)
 {
 	const struct gt_trace *trace = report->trace;
@@ -89,20 +125,19 @@ static int write_names(const struct gt_report *report, struct event_list *events
 	for (uint32_t i = 0; i < trace->threads.count; i++) {
 		const struct gt_thread *thread = &trace->threads.items[i];
 		uint32_t pid = trace->processes.items[thread->process].pid;
-		_cleanup_free_ char *name = NULL;
 
 		if (!gt_report_shows_process(report, thread->process))
 			continue;
-		if (asprintf(&name, "%s (%" PRIu32 ") GIL", thread->name, thread->tid) < 0) {
-			name = NULL;
-			return -ENOMEM;
-		}
 		r = write_metadata(events, "thread", pid, thread->tid, thread->name,
 				   i * TRACKS + TRACK_FUNCTIONS);
 		if (r < 0)
 			return r;
-		r = write_metadata(events, "thread", pid, track_tid(i, TRACK_GIL), name,
-				   i * TRACKS + TRACK_GIL);
+		r = write_track_name(report, events, i, TRACK_GIL, "GIL");
+		if (r < 0)
+			return r;
+		if (!trace->has_states)
+			continue;
+		r = write_track_name(report, events, i, TRACK_STATE, "state");
 		if (r < 0)
 			return r;
 	}
@@ -112,6 +147,21 @@ static int write_names(const struct gt_report *report, struct event_list *events
 /* Microseconds with all three decimals, from integers: a double would lose the last ones. */
 #define US_FORMAT "%" PRIu64 ".%03u"
 #define US_ARGUMENTS(ns) (uint64_t)(ns) / 1000, (unsigned)((ns) % 1000)
+
+/* Without the closing brace. */
+static void begin_slice(const struct gt_report *report, struct event_list *events, uint32_t thread,
+			enum track track, uint64_t start_ns, uint64_t end_ns, const char *name)
+{
+	const struct gt_trace *trace = report->trace;
+
+	begin_event(events);
+	gt_sink_printf(events->sink,
+		       "{\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"ts\":" US_FORMAT
+		       ",\"dur\":" US_FORMAT ",\"cat\":\"%s\",\"name\":\"%s\"",
+		       trace->processes.items[trace->threads.items[thread].process].pid,
+		       track_tid(thread, track), US_ARGUMENTS(start_ns),
+		       US_ARGUMENTS(end_ns - start_ns), track == TRACK_GIL ? "gil" : "state", name);
+}
 
 static void write_slices(const struct gt_report *report, struct event_list *events)
 {
@@ -123,18 +173,27 @@ static void write_slices(const struct gt_report *report, struct event_list *even
 		if (interval->kind == GT_INTERVAL_NO ||
 		    !gt_report_shows_process(report, thread->process))
 			continue;
-		begin_event(events);
-		gt_sink_printf(
-			events->sink,
-			"{\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"ts\":" US_FORMAT
-			",\"dur\":" US_FORMAT ",\"cat\":\"gil\",\"name\":\"%s\"",
-			trace->processes.items[thread->process].pid,
-			track_tid(interval->thread, TRACK_GIL), US_ARGUMENTS(interval->start_ns),
-			US_ARGUMENTS(interval->end_ns - interval->start_ns),
-			slice_names[interval->kind]);
+		begin_slice(report, events, interval->thread, TRACK_GIL, interval->start_ns,
+			    interval->end_ns, slice_names[interval->kind]);
 		if (interval->gil != GT_INTERVAL_NO_GIL)
 			gt_sink_printf(events->sink, ",\"args\":{\"gil\":%" PRIu32 "}",
 				       (uint32_t)interval->gil);
+		gt_sink_puts(events->sink, "}");
+	}
+}
+
+static void write_states(const struct gt_report *report, struct event_list *events)
+{
+	const struct gt_trace *trace = report->trace;
+
+	gt_array_for_each (&trace->states, state) {
+		const char *name = state_name(state);
+
+		if (!name ||
+		    !gt_report_shows_process(report, trace->threads.items[state->thread].process))
+			continue;
+		begin_slice(report, events, state->thread, TRACK_STATE, state->start_ns,
+			    state->end_ns, name);
 		gt_sink_puts(events->sink, "}");
 	}
 }
@@ -154,6 +213,7 @@ int gt_render_chrome_json(const struct gt_report *report, struct gt_sink *sink)
 	if (r < 0)
 		return r;
 	write_slices(report, &events);
+	write_states(report, &events);
 	gt_sink_puts(sink, "],\n\"viztracer_metadata\":{\"version\":\"1.0.0\",\"overflow\":false");
 	/* What to add to a time stamp to get the time of day. */
 	if (report->meta->realtime_ns > report->trace->start_ns)

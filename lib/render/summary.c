@@ -98,7 +98,7 @@ static void write_thread(const struct gt_report *report, uint32_t index, struct 
 	const struct gt_thread_stats *stats = &report->stats->threads[index];
 	const struct gt_process *process = &report->trace->processes.items[thread->process];
 	uint64_t total_ns = thread->end_ns - thread->start_ns;
-	bool has_gil = gt_report_has_gil(report);
+	bool has_gil = gt_report_knows_waits(report);
 	uint64_t known_ns = has_gil ? total_ns - stats->unknown_ns : 0;
 	_cleanup_free_ char *name = gt_terminal_dup(thread->name, strlen(thread->name));
 	char no[TEXT_SIZE], has[TEXT_SIZE], wait[TEXT_SIZE], acquired[TEXT_SIZE],
@@ -130,6 +130,47 @@ static void write_table(const struct gt_report *report, struct gt_sink *sink)
 		for (uint32_t j = trace->processes.items[i].first_thread; j != GT_NONE;
 		     j = trace->threads.items[j].next_in_process)
 			write_thread(report, j, sink);
+	}
+}
+
+static void write_thread_states(const struct gt_report *report, uint32_t index,
+				struct gt_sink *sink)
+{
+	const struct gt_thread *thread = &report->trace->threads.items[index];
+	const struct gt_thread_stats *stats = &report->stats->threads[index];
+	const struct gt_process *process = &report->trace->processes.items[thread->process];
+	uint64_t known_ns = thread->end_ns - thread->start_ns - stats->state_unknown_ns;
+	_cleanup_free_ char *name = gt_terminal_dup(thread->name, strlen(thread->name));
+	char running[TEXT_SIZE], runnable[TEXT_SIZE], sleeping[TEXT_SIZE], for_gil[TEXT_SIZE];
+
+	if (!gt_report_knows_waits(report))
+		snprintf(for_gil, sizeof(for_gil), "-");
+	else
+		format_percent(stats->sleep_gil_ns, known_ns, for_gil);
+	write_line(report, sink, "%7" PRIu32 "%c %8s %9s %9s %8s %s", thread->tid,
+		   thread->tid == process->pid ? '*' : ' ',
+		   format_percent(stats->running_ns, known_ns, running),
+		   format_percent(stats->runnable_ns, known_ns, runnable),
+		   format_percent(stats->sleep_ns, known_ns, sleeping), for_gil, name ? name : "");
+}
+
+/* The table above has no room for these, and they answer another question. */
+static void write_states(const struct gt_report *report, struct gt_sink *sink)
+{
+	const struct gt_trace *trace = report->trace;
+
+	if (!trace->has_states)
+		return;
+	gt_sink_puts(sink, "\nOn and off CPU:\n"
+			   "                             sleeping\n"
+			   "    PID  running% runnable%      all%  for GIL% name\n"
+			   "-------- -------- --------- --------- -------- ----\n");
+	for (uint32_t i = 0; i < trace->processes.count; i++) {
+		if (!gt_report_shows_process(report, i))
+			continue;
+		for (uint32_t j = trace->processes.items[i].first_thread; j != GT_NONE;
+		     j = trace->threads.items[j].next_in_process)
+			write_thread_states(report, j, sink);
 	}
 }
 
@@ -168,13 +209,17 @@ static void write_blame(const struct gt_report *report, struct gt_sink *sink)
 		gt_sink_printf(sink, "  and %" PRIu32 " more pairs\n", stats->blame.count - rows);
 }
 
-static uint64_t sum_unknown(const struct gt_report *report)
+static uint64_t sum_unknown(const struct gt_report *report, uint64_t *ret_state_ns)
 {
 	uint64_t ns = 0;
 
-	for (uint32_t i = 0; i < report->trace->threads.count; i++)
-		if (gt_report_shows_process(report, report->trace->threads.items[i].process))
-			ns += report->stats->threads[i].unknown_ns;
+	*ret_state_ns = 0;
+	for (uint32_t i = 0; i < report->trace->threads.count; i++) {
+		if (!gt_report_shows_process(report, report->trace->threads.items[i].process))
+			continue;
+		ns += report->stats->threads[i].unknown_ns;
+		*ret_state_ns += report->stats->threads[i].state_unknown_ns;
+	}
 	return ns;
 }
 
@@ -200,13 +245,14 @@ static bool has_price(const struct gt_report *report)
 static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 {
 	const struct gt_trace *trace = report->trace;
-	uint64_t unknown_ns = sum_unknown(report);
+	uint64_t state_unknown_ns;
+	uint64_t unknown_ns = sum_unknown(report, &state_unknown_ns);
 	uint32_t others = count_other_pythons(report);
 	bool is_estimate = gt_report_is_estimate(report);
 	char text[TEXT_SIZE];
 
-	if (trace->lost || trace->inferred || unknown_ns || others || is_estimate ||
-	    has_price(report))
+	if (trace->lost || trace->state_lost || trace->inferred || unknown_ns || state_unknown_ns ||
+	    others || is_estimate || has_price(report))
 		gt_sink_puts(sink, "\n");
 	if (is_estimate)
 		gt_sink_puts(sink,
@@ -219,6 +265,13 @@ static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 		gt_sink_printf(sink,
 			       "Unknown: %s of all threads' time, left out of the percentages.\n",
 			       format_ns(unknown_ns, text));
+	if (trace->state_lost)
+		gt_sink_printf(sink, "Lost: %" PRIu64 " records of being on and off CPU.\n",
+			       trace->state_lost);
+	if (state_unknown_ns)
+		gt_sink_printf(sink,
+			       "Unknown: on or off CPU in %s of all threads' time, left out too.\n",
+			       format_ns(state_unknown_ns, text));
 	if (trace->inferred)
 		gt_sink_printf(sink,
 			       "Inferred: %" PRIu64 " moments that were not seen themselves.\n",
@@ -254,6 +307,7 @@ static void write_comparison(const struct gt_report *report, struct gt_sink *sin
 int gt_render_summary(const struct gt_report *report, struct gt_sink *sink)
 {
 	write_table(report, sink);
+	write_states(report, sink);
 	write_blame(report, sink);
 	write_caveats(report, sink);
 	write_comparison(report, sink);

@@ -54,7 +54,29 @@ static json_t *wait_json(const struct gt_thread_stats *stats, uint64_t ns)
 /* What only those who watch the GIL can know. */
 static json_t *gil_figure(const struct gt_report *report, uint64_t figure)
 {
-	return gt_report_has_gil(report) ? gt_json_integer(figure) : json_null();
+	return gt_report_knows_waits(report) ? gt_json_integer(figure) : json_null();
+}
+
+/*
+ * running + runnable + sleep + disk + unknown = total, of which disk is in sleep as long as it is
+ * null: context switches alone do not tell it.
+ */
+static json_t *state_json(const struct gt_report *report, const struct gt_thread_stats *stats)
+{
+	json_t *object;
+
+	if (!report->trace->has_states)
+		return json_null();
+	object = json_object();
+	gt_json_set(&object, "running_ns", gt_json_integer(stats->running_ns));
+	gt_json_set(&object, "runnable_ns", gt_json_integer(stats->runnable_ns));
+	gt_json_set(&object, "sleep_ns", gt_json_integer(stats->sleep_ns));
+	gt_json_set(&object, "sleep_gil_ns",
+		    gt_report_knows_waits(report) ? gt_json_integer(stats->sleep_gil_ns)
+						  : json_null());
+	gt_json_set(&object, "disk_ns", json_null());
+	gt_json_set(&object, "unknown_ns", gt_json_integer(stats->state_unknown_ns));
+	return object;
 }
 
 static json_t *thread_json(const struct gt_report *report, uint32_t index)
@@ -83,7 +105,7 @@ static json_t *thread_json(const struct gt_report *report, uint32_t index)
 	gt_json_set(&object, "wait_max_ns", wait_json(stats, stats->wait_max_ns));
 	gt_json_set(&object, "wait_p50_ns", wait_json(stats, stats->wait_p50_ns));
 	gt_json_set(&object, "wait_p99_ns", wait_json(stats, stats->wait_p99_ns));
-	gt_json_set(&object, "state", json_null());
+	gt_json_set(&object, "state", state_json(report, stats));
 	return object;
 }
 
@@ -196,6 +218,8 @@ json_t *gt_summary_json_new(const struct gt_report *report)
 	gt_json_set(&object, "events", gt_json_integer(trace->events));
 	gt_json_set(&object, "lost", gt_json_integer(trace->lost));
 	gt_json_set(&object, "inferred", gt_json_integer(trace->inferred));
+	gt_json_set(&object, "state_lost",
+		    trace->has_states ? gt_json_integer(trace->state_lost) : json_null());
 	gt_json_set(&object, "probe_cost_ns", gt_json_integer_or_null(meta->probe_cost_ns));
 	gt_json_set(&object, "processes", processes_json(report));
 	gt_json_set(&object, "blame", blame_json(report));

@@ -62,14 +62,24 @@ struct gt_loss {
 	uint64_t start_ns, end_ns;
 };
 
+struct gt_scheduler_state {
+	uint64_t cursor_ns; /* up to here its states are written; the kind began here */
+	uint64_t told_ns;   /* time of the last event that told its state */
+	enum gt_state_kind kind;
+	bool preempted;
+	bool is_watched; /* UNKNOWN: no switch since the cursor can be missing */
+};
+
 struct gt_machine {
 	struct gt_hash process_by_pid, thread_by_tid;
 	/* Parallel to the trace's arrays. */
 	GT_ARRAY(struct gt_thread_state) threads;
+	GT_ARRAY(struct gt_scheduler_state) schedules; /* one a thread */
 	GT_ARRAY(struct gt_gil_state) gils;
 	GT_ARRAY(struct gt_process_state) processes;
 	GT_ARRAY(uint64_t) ring_last_ns; /* time of the last event of each ring */
 	GT_ARRAY(struct gt_loss) losses;
+	GT_ARRAY(struct gt_loss) state_losses; /* of context switches */
 	bool lost_threads; /* whole threads were lost: one without events may be such a one */
 	uint64_t now_ns;
 };
@@ -100,6 +110,29 @@ void gt_interpreter_forget(struct gt_process_state *process);
 /* Whether a process now runs an interpreter that has no probes, as far as its name tells. */
 bool gt_interpreter_is_other(const struct gt_trace *trace, uint32_t process);
 bool gt_is_retake(const struct gt_trace *trace, uint32_t process, uint64_t caller);
+
+/*
+ * scheduler.c: what the scheduler did with each thread. Those that can fail return 0 or -ENOMEM.
+ */
+/* For each new thread; nothing is known of it yet. */
+int gt_scheduler_add(struct gt_trace *trace);
+/* The threads that are there begin with the trace. */
+void gt_scheduler_begin(struct gt_trace *trace, uint64_t time_ns);
+/* THREAD was born: it waits for a CPU. */
+void gt_scheduler_fork(struct gt_trace *trace, uint32_t thread);
+/* Who calls exec is running. */
+int gt_scheduler_exec(struct gt_trace *trace, uint32_t thread, uint64_t time_ns);
+int gt_scheduler_event(struct gt_trace *trace, uint32_t thread, const struct gt_event *event);
+/* Up to where the states of THREAD are written: its life cannot end before. */
+uint64_t gt_scheduler_cursor(const struct gt_trace *trace, uint32_t thread);
+int gt_scheduler_end(struct gt_trace *trace, uint32_t thread, uint64_t time_ns);
+/*
+ * LOST context switches are missing between two moments, of any thread. It may be called for a
+ * loss that is over, at any time not before END_NS; losses in the order of their ends.
+ */
+int gt_scheduler_loss(struct gt_trace *trace, uint64_t start_ns, uint64_t end_ns, uint64_t lost);
+/* When all threads have ended, and the GIL's intervals are as they will be. */
+int gt_scheduler_finish(struct gt_trace *trace);
 
 /* loss.c */
 int gt_loss_event(struct gt_trace *trace, const struct gt_event *event);

@@ -173,6 +173,21 @@ static bool convert_sample(struct gt_perf_source *source, const struct gt_perf_r
 	return true;
 }
 
+/* A context switch of a task that is being followed: its own, as seen by itself. */
+static bool convert_switch(const struct gt_perf_record *record, struct gt_event *ret)
+{
+	/* Without a time it is nowhere; and while it is being reaped, a task has no number (-1). */
+	if (record->time_ns == 0 || record->tid == 0 || record->tid == UINT32_MAX)
+		return false;
+	if (record->misc & PERF_RECORD_MISC_SWITCH_OUT) {
+		ret->type = GT_EVENT_SWITCH_OUT;
+		ret->preempted = record->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+	} else {
+		ret->type = GT_EVENT_SWITCH_IN;
+	}
+	return true;
+}
+
 static bool convert(struct gt_perf_source *source, const struct gt_perf_record *record,
 		    struct gt_event *ret)
 {
@@ -191,6 +206,8 @@ static bool convert(struct gt_perf_source *source, const struct gt_perf_record *
 	case PERF_RECORD_EXIT:
 		ret->type = GT_EVENT_EXIT;
 		return true;
+	case PERF_RECORD_SWITCH:
+		return convert_switch(record, ret);
 	case PERF_RECORD_COMM:
 		ret->type = GT_EVENT_COMM;
 		ret->comm.name = record->comm.name;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trace/blame.h"
+#include "trace/sleep.h"
 
 /* The waits of all threads, one thread behind the other. */
 struct waits {
@@ -173,6 +174,40 @@ static void add_interval(struct gt_stats *stats, const struct gt_interval *inter
 	}
 }
 
+static int add_states(const struct gt_trace *trace, struct gt_thread_stats *threads)
+{
+	_cleanup_(gt_sleep_waits_clear) struct gt_sleep_waits waits = {0};
+	int r;
+
+	if (trace->states.count == 0)
+		return 0;
+	r = gt_sleep_waits_find(trace, &waits);
+	if (r < 0)
+		return r;
+	gt_array_for_each (&trace->states, state) {
+		struct gt_thread_stats *thread = &threads[state->thread];
+		uint64_t ns = state->end_ns - state->start_ns;
+
+		switch ((enum gt_state_kind)state->kind) {
+		case GT_STATE_SLEEPING:
+			thread->sleep_ns += ns;
+			thread->sleep_gil_ns += gt_sleep_waited_ns(&waits, state->thread,
+								   state->start_ns, state->end_ns);
+			break;
+		case GT_STATE_RUNNABLE:
+			thread->runnable_ns += ns;
+			break;
+		case GT_STATE_RUNNING:
+			thread->running_ns += ns;
+			break;
+		case GT_STATE_UNKNOWN:
+			thread->state_unknown_ns += ns;
+			break;
+		}
+	}
+	return 0;
+}
+
 int gt_stats_compute(const struct gt_trace *trace, struct gt_stats *ret)
 {
 	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
@@ -184,6 +219,9 @@ int gt_stats_compute(const struct gt_trace *trace, struct gt_stats *ret)
 		return -ENOMEM;
 	gt_array_for_each (&trace->intervals, interval)
 		add_interval(&stats, interval);
+	r = add_states(trace, stats.threads);
+	if (r < 0)
+		return r;
 	r = compute_waits(trace, stats.threads);
 	if (r < 0)
 		return r;

@@ -19,6 +19,13 @@ struct gt_thread_stats {
 	 */
 	uint64_t wait_max_ns, wait_p50_ns, wait_p99_ns;
 	uint64_t waits; /* how many went into these */
+	/*
+	 * On and off CPU, where states were recorded, else 0. The first four add up to the thread's
+	 * end_ns - start_ns. Sleeping includes the disk, and the time between a wake-up and the
+	 * CPU: context switches do not tell these apart.
+	 */
+	uint64_t running_ns, runnable_ns, sleep_ns, state_unknown_ns;
+	uint64_t sleep_gil_ns; /* of sleep_ns, what lies inside of waits for the GIL */
 };
 
 struct gt_gil_stats {

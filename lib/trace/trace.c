@@ -34,6 +34,8 @@ static void machine_free(struct gt_machine *machine)
 	gt_array_clear(&machine->gils);
 	gt_array_clear(&machine->ring_last_ns);
 	gt_array_clear(&machine->losses);
+	gt_array_clear(&machine->schedules);
+	gt_array_clear(&machine->state_losses);
 	gt_hash_clear(&machine->process_by_pid);
 	gt_hash_clear(&machine->thread_by_tid);
 	free(machine);
@@ -59,6 +61,7 @@ void gt_trace_free(struct gt_trace *trace)
 	gt_array_clear(&trace->threads);
 	gt_array_clear(&trace->gils);
 	gt_array_clear(&trace->intervals);
+	gt_array_clear(&trace->states);
 	machine_free(trace->machine);
 	free(trace);
 }
@@ -116,6 +119,9 @@ static int add_thread(struct gt_trace *trace, uint32_t process, uint32_t tid,
 	state->phase = phase;
 	state->gil = GT_NONE;
 	state->alive = true;
+	r = gt_scheduler_add(trace);
+	if (r < 0)
+		return r;
 	r = set_name(&thread->name, trace->processes.items[process].command);
 	if (r < 0)
 		return r;
@@ -161,12 +167,14 @@ static int end_thread(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
 		return 0;
 	process->maps_other_python |=
 		gt_interpreter_is_other(trace, trace->threads.items[thread].process);
+	/* A late record may have taken the thread past TIME_NS, and both lists shall end together.
+	 */
+	time_ns = GT_MAX(time_ns, gt_scheduler_cursor(trace, thread));
 	r = gt_gil_end_phase(trace, thread, time_ns, GT_PHASE_NO);
 	state->alive = false;
-	/* The cursor: a late record may have taken the thread past TIME_NS. */
 	trace->threads.items[thread].end_ns = state->cursor_ns;
 	process->end_ns = GT_MAX(process->end_ns, state->cursor_ns);
-	return r;
+	return r < 0 ? r : gt_scheduler_end(trace, thread, state->cursor_ns);
 }
 
 static int event_fork(struct gt_trace *trace, const struct gt_event *event)
@@ -212,6 +220,7 @@ static int event_fork(struct gt_trace *trace, const struct gt_event *event)
 		       event->time_ns == 0 ? GT_PHASE_UNKNOWN : GT_PHASE_NO, &thread);
 	if (r < 0)
 		return r;
+	gt_scheduler_fork(trace, thread);
 	r = set_name(&trace->threads.items[thread].name, trace->threads.items[parent_thread].name);
 	if (r < 0 || process == parent_process)
 		return r;
@@ -243,6 +252,9 @@ static int exec_process(struct gt_trace *trace, uint32_t process, uint32_t main_
 	}
 	trace->processes.items[process].maps_other_python |=
 		gt_interpreter_is_other(trace, process);
+	r = gt_scheduler_exec(trace, main_thread, time_ns);
+	if (r < 0)
+		return r;
 	r = gt_gil_end_phase(trace, main_thread, time_ns, GT_PHASE_NO);
 	state->image_gil_events = 0;
 	trace->machine->threads.items[main_thread].gil = GT_NONE;
@@ -329,6 +341,20 @@ static int event_gil(struct gt_trace *trace, const struct gt_event *event)
 	return gt_gil_event(trace, thread, event);
 }
 
+static int event_switch(struct gt_trace *trace, const struct gt_event *event)
+{
+	uint32_t thread = gt_hash_get(&trace->machine->thread_by_tid, event->tid);
+	int r;
+
+	/* A late one of a thread that has exited begins no other life. */
+	if (thread != GT_HASH_NONE && !trace->machine->threads.items[thread].alive)
+		return 0;
+	r = find_thread(trace, event->pid, event->tid, GT_PHASE_UNKNOWN, &thread);
+	if (r < 0)
+		return r;
+	return gt_scheduler_event(trace, thread, event);
+}
+
 /*
  * The trace begins at its first event with a time. What a recorder says of tasks that were there
  * before has none (0); they begin with the trace.
@@ -342,6 +368,7 @@ static void begin(struct gt_trace *trace, uint64_t time_ns)
 		thread->start_ns = thread->end_ns = time_ns;
 	gt_array_for_each (&trace->machine->threads, state)
 		state->cursor_ns = time_ns;
+	gt_scheduler_begin(trace, time_ns);
 }
 
 static int note_ring(struct gt_machine *machine, const struct gt_event *event)
@@ -382,6 +409,10 @@ int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event)
 	case GT_EVENT_LOST:
 		r = event_lost(trace, event);
 		break;
+	case GT_EVENT_SWITCH_IN:
+	case GT_EVENT_SWITCH_OUT:
+		r = event_switch(trace, event);
+		break;
 	default:
 		r = event_gil(trace, event);
 		break;
@@ -401,6 +432,8 @@ int gt_trace_finish(struct gt_trace *trace)
 			return r;
 	}
 	r = gt_loss_apply(trace);
+	if (r >= 0)
+		r = gt_scheduler_finish(trace);
 	machine_free(trace->machine);
 	trace->machine = NULL;
 	return r;

@@ -32,6 +32,30 @@ struct gt_interval {
 
 #define GT_INTERVAL_NO_GIL ((UINT32_C(1) << 29) - 1)
 
+/* What the scheduler did with a thread. */
+enum gt_state_kind {
+	GT_STATE_SLEEPING, /* off the CPU of its own will, and until it runs again: that it has been
+			      woken is not seen */
+	GT_STATE_RUNNABLE, /* wants a CPU: it was preempted, or is new */
+	GT_STATE_RUNNING,
+	GT_STATE_UNKNOWN, /* before the first record of a thread that was there already, and where
+			     records were lost or do not fit one another */
+};
+
+/* Why a thread sleeps. */
+enum gt_sleep_reason {
+	GT_SLEEP_UNEXPLAINED,
+	GT_SLEEP_GIL, /* it waits for the GIL during more than half of the sleep */
+};
+
+struct gt_state_interval {
+	uint64_t start_ns, end_ns;
+	uint32_t thread;
+	uint8_t kind;	/* enum gt_state_kind */
+	uint8_t reason; /* SLEEPING: enum gt_sleep_reason */
+	bool preempted; /* RUNNABLE: it would have gone on; else it is new */
+};
+
 struct gt_process {
 	uint32_t pid, ppid;
 	uint32_t parent;		    /* index, or GT_NONE */
@@ -85,6 +109,13 @@ struct gt_trace {
 	GT_ARRAY(struct gt_thread) threads;
 	GT_ARRAY(struct gt_gil) gils;
 	GT_ARRAY(struct gt_interval) intervals; /* of each thread in time order */
+	/*
+	 * Whether STATES is known. Set by the first context switch; to be set before the first
+	 * event where they were recorded, because a program may end without any.
+	 */
+	bool has_states;
+	GT_ARRAY(struct gt_state_interval) states; /* of each thread in time order, without a gap */
+	uint64_t state_lost;			   /* context switches */
 	uint64_t start_ns, end_ns;
 	uint64_t events; /* take, acquired, release and switched */
 	uint64_t lost;

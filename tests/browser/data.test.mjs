@@ -6,7 +6,16 @@ import { describe, test } from 'node:test';
 
 import { varintReader } from '../../lib/render/viewer/columns.js';
 import { formatCommand, formatDuration, formatShare, visibleText } from '../../lib/render/viewer/format.js';
-import { KIND_HAS, KIND_UNKNOWN, KIND_WAIT, makeIntervals, sumRange } from '../../lib/render/viewer/lanes.js';
+import {
+	KIND_HAS,
+	KIND_UNKNOWN,
+	KIND_WAIT,
+	STATE_RUNNABLE,
+	STATE_RUNNING,
+	STATE_SLEEP_GIL,
+	makeIntervals,
+	sumRange,
+} from '../../lib/render/viewer/lanes.js';
 import { drawLane, makeRaster } from '../../lib/render/viewer/raster.js';
 import { roundStep, tickLabel } from '../../lib/render/viewer/ruler.js';
 import { setRange, zoomAt } from '../../lib/render/viewer/view.js';
@@ -27,16 +36,46 @@ describe('data', () => {
 			);
 			for (const lane of lanes) {
 				const { thread } = lane;
-				const sums = sumRange(intervals, lane, lane.start, lane.end);
+				const { sums } = sumRange(intervals, lane, lane.start, lane.end);
 				assert.equal(lane.start, thread.start_ns - summary.start_ns);
 				assert.equal(lane.end, thread.end_ns - summary.start_ns);
-				assert.equal(sums.has, thread.has_gil_ns);
-				assert.equal(sums.wait, thread.gil_wait_ns);
-				assert.equal(sums.unknown, thread.unknown_ns);
+				assert.equal(sums[KIND_HAS], thread.has_gil_ns);
+				assert.equal(sums[KIND_WAIT], thread.gil_wait_ns);
+				assert.equal(sums[KIND_UNKNOWN], thread.unknown_ns);
 				for (let i = lane.first + 1; i < lane.last; i++)
 					assert.ok(intervals.start[i] >= intervals.end[i - 1]);
 			}
 		});
+
+	for (const scenario of ['states', 'lossy-states'])
+		test(`${scenario}: the bars of states add up to the table`, { skip }, async () => {
+			const { html } = page(scenario);
+			const { lanes, states } = await readPage(html);
+			assert.ok(states);
+			for (const { states: span, thread } of lanes) {
+				assert.ok(span && thread.state);
+				const { sums } = sumRange(states, span, span.start, span.end);
+				const life = span.end - span.start;
+				assert.equal(sums[STATE_RUNNING], thread.state.running_ns);
+				assert.equal(sums[STATE_RUNNABLE], thread.state.runnable_ns);
+				assert.equal(sums[KIND_UNKNOWN], thread.state.unknown_ns);
+				assert.ok(sums[STATE_SLEEP_GIL] > 0 && sums[STATE_SLEEP_GIL] <= thread.state.sleep_ns);
+				assert.equal(
+					life - sums[STATE_RUNNING] - sums[STATE_RUNNABLE] - sums[KIND_UNKNOWN],
+					thread.state.sleep_ns,
+				);
+			}
+		});
+
+	test('a page without states has nothing of them', { skip }, async () => {
+		const { html, summary } = page('two');
+		const { report, states } = await readPage(html);
+		assert.equal(states, null);
+		assert.equal(report.states, undefined);
+		assert.ok(report.lanes.every((lane) => lane.states === undefined));
+		assert.ok(summary.processes.every(({ threads }) => threads.every(({ state }) => state === null)));
+		assert.doesNotMatch(html, /id="column-state/);
+	});
 
 	test('one holder at a time', { skip }, async () => {
 		const { intervals } = await readPage(page('service').html);
@@ -85,10 +124,13 @@ describe('data', () => {
 			time = end[i] = start[i] + 1 + Math.round(random() * scale);
 			kind[i] = [KIND_HAS, KIND_WAIT, KIND_WAIT, KIND_UNKNOWN][Math.floor(random() * 4)];
 		}
-		const intervals = makeIntervals(start, end, kind, new Uint16Array(count));
+		const intervals = makeIntervals(start, end, kind, new Uint16Array(count), 4);
 		/** @type {any} */
 		const lane = { first: 0, last: count, start: 0, end: time };
-		const palette = { background: 0, alive: 0, grid: 0, has: 1, wait: 2, waitStripe: 2, unknown: 3, unknownDot: 3 };
+		const palette = {
+			...{ background: 0, alive: 0, grid: 0, has: 1, wait: 2, waitStripe: 2, unknown: 3, unknownDot: 3 },
+			...{ running: 0, runnable: 0, runnableStripe: 0, sleepGil: 0, sleepGilLine: 0 },
+		};
 		const width = 700;
 		const height = 100;
 		for (const [from, to] of [
@@ -98,17 +140,17 @@ describe('data', () => {
 			[end[7] - 50, start[9] + 20],
 		]) {
 			const raster = makeRaster(width, height, 1, palette, new ArrayBuffer(width * height * 4));
-			drawLane(raster, intervals, lane, { from, to, width, duration: time }, 0, height);
+			drawLane(raster, raster.gil, intervals, lane, { from, to, width, duration: time }, 0, height);
 			for (let x = 0; x < width; x++) {
 				const t0 = from + ((to - from) * x) / width;
 				const t1 = from + ((to - from) * (x + 1)) / width;
-				const sums = sumRange(intervals, lane, t0, t1);
+				const { sums, count: touching } = sumRange(intervals, lane, t0, t1);
 				const pixels = [0, 0, 0, 0];
 				for (let y = 0; y < height; y++)
 					pixels[raster.pixels[y * width + x]]++;
 				/* A sharp edge gives the column to the greatest part; the least is drawn at all. */
-				const slack = sums.count <= 2 ? 67 : 4;
-				for (const [index, ns] of [sums.has, sums.wait, sums.unknown].entries())
+				const slack = touching <= 2 ? 67 : 4;
+				for (const [index, ns] of [sums[KIND_HAS], sums[KIND_WAIT], sums[KIND_UNKNOWN]].entries())
 					assert.ok(
 						Math.abs(pixels[index + 1] - (height * ns) / (t1 - t0)) <= slack,
 						`column ${x} of ${from}…${to}: ${pixels} for ${JSON.stringify(sums)}`,

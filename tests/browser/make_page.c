@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "render/report.h"
+#include "trace/sleep.h"
 
 #define START_NS UINT64_C(12345678901234)
 #define GIL_ADDRESS UINT64_C(0x7f3a10c0de40)
@@ -35,6 +36,7 @@ struct scenario {
 	uint32_t processes;
 	uint32_t intervals; /* at least so many in all, unless told otherwise */
 	uint64_t lost, inferred;
+	bool states;
 };
 
 static const struct habit two[] = {
@@ -68,14 +70,17 @@ static const struct habit hostile[] = {
 };
 
 static const struct scenario scenarios[] = {
-	{"two", {"count.py"}, two, 3, 1, 1600, 0, 0},
-	{"service", {"-m", "service", "--workers", "2"}, service, 6, 1, 4000, 0, 0},
-	{"many", {"server.py", "a b", "it's"}, service, 200, 1, 60000, 0, 0},
-	{"processes", {"pool.py"}, two, 3, 3, 3000, 0, 0},
-	{"lossy", {"lossy.py"}, service, 6, 1, 3000, 1234, 7},
-	{"hostile", {"</script>.py", "\xff\xfe", "<b>&amp;"}, hostile, 9, 1, 3000, 0, 0},
-	{"million", {"million.py"}, short_holds, 4, 1, 1000000, 0, 0},
-	{"empty", {"true"}, NULL, 1, 1, 0, 0, 0},
+	{"two", {"count.py"}, two, 3, 1, 1600, 0, 0, false},
+	{"service", {"-m", "service", "--workers", "2"}, service, 6, 1, 4000, 0, 0, false},
+	{"many", {"server.py", "a b", "it's"}, service, 200, 1, 60000, 0, 0, false},
+	{"processes", {"pool.py"}, two, 3, 3, 3000, 0, 0, false},
+	{"lossy", {"lossy.py"}, service, 6, 1, 3000, 1234, 7, false},
+	{"hostile", {"</script>.py", "\xff\xfe", "<b>&amp;"}, hostile, 9, 1, 3000, 0, 0, false},
+	{"states", {"states.py"}, service, 6, 1, 4000, 0, 0, true},
+	{"lossy-states", {"lossy.py"}, service, 6, 2, 3000, 1234, 7, true},
+	{"million", {"million.py"}, short_holds, 4, 1, 1000000, 0, 0, false},
+	{"million-states", {"million.py"}, short_holds, 4, 1, 1000000, 0, 0, true},
+	{"empty", {"true"}, NULL, 1, 1, 0, 0, 0, false},
 };
 
 static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
@@ -203,6 +208,62 @@ static void run_process(struct gt_trace *trace, const struct scenario *scenario,
 	free(last);
 }
 
+static void add_state(struct gt_trace *trace, uint32_t thread, enum gt_state_kind kind,
+		      uint64_t *from_ns, uint64_t to_ns)
+{
+	struct gt_state_interval *state;
+
+	if (to_ns <= *from_ns)
+		return;
+	state = need(gt_array_push(&trace->states));
+	state->start_ns = *from_ns;
+	state->end_ns = to_ns;
+	state->thread = thread;
+	state->kind = (uint8_t)kind;
+	*from_ns = to_ns;
+}
+
+/* Who has the GIL runs, but for now and then; who waits for it soon sleeps. */
+static void add_states(struct gt_trace *trace)
+{
+	trace->has_states = true;
+	gt_array_for_each (&trace->intervals, interval) {
+		uint64_t at = interval->start_ns, end = interval->end_ns, length = end - at;
+		uint32_t thread = interval->thread;
+
+		if (at == trace->threads.items[thread].start_ns)
+			add_state(trace, thread, GT_STATE_RUNNABLE, &at, GT_MIN(at + 40000, end));
+		switch ((enum gt_interval_kind)interval->kind) {
+		case GT_INTERVAL_HAS:
+			if (length > 4000000) {
+				add_state(trace, thread, GT_STATE_RUNNING, &at,
+					  at + around(length / 2));
+				add_state(trace, thread, GT_STATE_RUNNABLE, &at,
+					  GT_MIN(at + around(900000), end));
+			}
+			add_state(trace, thread, GT_STATE_RUNNING, &at, end);
+			break;
+		case GT_INTERVAL_WAIT:
+			add_state(trace, thread, GT_STATE_RUNNING, &at, GT_MIN(at + 3000, end));
+			add_state(trace, thread, GT_STATE_SLEEPING, &at, end);
+			break;
+		case GT_INTERVAL_NO:
+			if (around(4) == 2)
+				add_state(trace, thread, GT_STATE_RUNNING, &at,
+					  GT_MIN(at + length / 3, end));
+			add_state(trace, thread, GT_STATE_SLEEPING, &at, end);
+			break;
+		case GT_INTERVAL_UNKNOWN:
+			add_state(trace, thread, GT_STATE_UNKNOWN, &at, end);
+			break;
+		}
+	}
+	if (trace->lost > 0)
+		trace->state_lost = 99;
+	if (gt_sleep_explain(trace) < 0)
+		exit(-gt_error_oom());
+}
+
 static struct gt_trace *make_trace(const struct scenario *scenario, uint32_t intervals)
 {
 	struct gt_trace *trace = need(calloc(1, sizeof(*trace)));
@@ -221,6 +282,8 @@ static struct gt_trace *make_trace(const struct scenario *scenario, uint32_t int
 		}
 		run_process(trace, scenario, i, intervals / scenario->processes * (i + 1));
 	}
+	if (scenario->states)
+		add_states(trace);
 	return trace;
 }
 

@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-import { sumRange } from '../../lib/render/viewer/lanes.js';
+import { KIND_HAS, sumRange } from '../../lib/render/viewer/lanes.js';
 import { missing, openPage, startBrowser } from './chromium.mjs';
 import { makePage, page, readPage, temporary } from './pages.mjs';
 
@@ -92,6 +92,7 @@ describe('page', { skip: reason ?? false }, () => {
 			thread.gil_wait_ns,
 			thread.no_gil_ns,
 			...(lossy ? [thread.unknown_ns] : []),
+			...(thread.state ? [thread.state.running_ns] : []),
 			thread.total_ns,
 			thread.acquired,
 			thread.contended,
@@ -122,6 +123,71 @@ describe('page', { skip: reason ?? false }, () => {
 			});
 		});
 
+	test('states have a bar, a legend and figures', async () => {
+		const { path, summary } = page('states');
+		await withPage(path, { width: 1024 }, async (tab) => {
+			await compareTable(tab, summary);
+			for (const colour of ['--running', '--runnable-stripe', '--sleep-gil-line'])
+				assert.ok((await pixelsOf(tab, colour)) > 50, colour);
+			assert.equal(await tab.locator('#legend-states').isVisible(), true);
+			assert.equal(await tab.locator('#legend-unknown').isVisible(), false);
+			assert.equal(await tab.locator('#labels .cpu').count(), 6);
+			assert.ok(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'));
+			const first = tab.locator('#threads tbody tr:not(.group)').first();
+			assert.match(
+				(await first.locator('td').nth(5).getAttribute('title')) ?? '',
+				/on a CPU\n.*asleep\n.*of that for the GIL/s,
+			);
+		});
+		await withPage(page('lossy-states').path, {}, async (tab) => {
+			await compareTable(tab, page('lossy-states').summary);
+			assert.equal(await tab.locator('.notice').count(), 3);
+			assert.match(await tab.locator('#notices').innerText(), /99 records of being on and off CPU/);
+		});
+		await withPage(page('two').path, {}, async (tab) => {
+			assert.equal(await tab.locator('#legend-states').isVisible(), false);
+			assert.equal(await tab.locator('#labels .cpu').count(), 0);
+			assert.equal(await pixelsOf(tab, '--running'), 0);
+			assert.equal(await tab.locator('#labels .lane').first().evaluate((label) => label.clientHeight), 28);
+		});
+	});
+
+	test('hover tells the state', async () => {
+		await withPage(page('states').path, {}, async (tab) => {
+			const pane = /** @type {{x: number, y: number, width: number, height: number}} */ (
+				await tab.locator('#window').boundingBox()
+			);
+			/* The second lane: a heading, one lane, and in it the middle of the lower bar. */
+			const y = pane.y + 26 + 44 + 32;
+			/** @type {string[]} */
+			const many = [];
+			for (let x = 0; x < 40; x++) {
+				await tab.mouse.move(pane.x + 300 + x, y);
+				many.push((await tab.locator('#hover').textContent()) ?? '');
+			}
+			assert.ok(many.some((text) => /intervals in one pixel.*running\d/.test(text)), many.join('\n'));
+			await tab.focus('#plot');
+			for (let i = 0; i < 10; i++)
+				await tab.keyboard.press('w');
+			await tab.waitForTimeout(100);
+			/** @type {Set<string>} */
+			const seen = new Set();
+			for (let i = 1; i < 150; i++) {
+				await tab.mouse.move(pane.x + (pane.width * i) / 150, y);
+				const text = (await tab.locator('#hover').textContent()) ?? '';
+				assert.match(text, /worker-1 \(4201\)|^$/);
+				seen.add(text.split('thread')[0]);
+				/* The bar above it is the GIL's. */
+				if (i % 50 === 0) {
+					await tab.mouse.move(pane.x + (pane.width * i) / 150, y - 18);
+					assert.match((await tab.locator('#hover').textContent()) ?? '', /GIL/);
+				}
+			}
+			for (const text of ['Runs on a CPU', 'Could run, and has no CPU', 'Sleeps for the GIL'])
+				assert.ok(seen.has(text), `${text} among ${[...seen].join(', ')}`);
+		});
+	});
+
 	test('a real run', { skip: cannotRecord }, async () => {
 		const path = temporary('real.html');
 		const json = temporary('real.json');
@@ -139,7 +205,7 @@ describe('page', { skip: reason ?? false }, () => {
 		});
 		const { lanes, intervals } = await readPage(readFileSync(path, 'utf8'));
 		for (const lane of lanes)
-			assert.equal(sumRange(intervals, lane, lane.start, lane.end).has, lane.thread.has_gil_ns);
+			assert.equal(sumRange(intervals, lane, lane.start, lane.end).sums[KIND_HAS], lane.thread.has_gil_ns);
 	});
 
 	test('zoom, pan, fit', async () => {

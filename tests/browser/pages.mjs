@@ -73,7 +73,7 @@ export function elementText(html, id) {
  * @param {string} html
  */
 export async function readPage(html) {
-	const { makeLanes, readIntervals } = await import('../../lib/render/viewer/lanes.js');
+	const { makeLanes, readIntervals, readStates } = await import('../../lib/render/viewer/lanes.js');
 	/** @type {import('../../lib/render/viewer/report.js').ReportMeta} */
 	const report = JSON.parse(elementText(html, 'report'));
 	const lanes = makeLanes(report);
@@ -84,5 +84,10 @@ export async function readPage(html) {
 			getElementById: (id) => ({ textContent: elementText(html, id), remove() {} }),
 		},
 	});
-	return { report, lanes, intervals: await readIntervals(report, lanes) };
+	return {
+		report,
+		lanes,
+		intervals: await readIntervals(report, lanes),
+		states: await readStates(report, lanes),
+	};
 }

@@ -334,6 +334,35 @@ static void test_tasks_are_taken_apart(void **state)
 	builder_clear(&builder);
 }
 
+/* They have no body: whose they are and when is in what is behind each record. */
+static void test_context_switches_are_passed_on(void **state)
+{
+	static const uint16_t misc[] = {
+		0,
+		PERF_RECORD_MISC_SWITCH_OUT,
+		PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT,
+	};
+	_cleanup_(gt_perfdata_closep) struct gt_perfdata *perfdata = NULL;
+	_cleanup_(builder_clear) struct builder builder;
+	struct gt_perf_record record;
+
+	(void)state;
+	builder_init(&builder);
+	for (uint32_t i = 0; i < ARRAY_SIZE(misc); i++)
+		builder_record(&builder, PERF_RECORD_SWITCH, misc[i], "", 0, 8 + i, 10 + i);
+	perfdata = open_built(&builder);
+	for (uint32_t i = 0; i < ARRAY_SIZE(misc); i++) {
+		assert_int_equal(gt_perfdata_next(perfdata, &record), 1);
+		assert_int_equal(record.type, PERF_RECORD_SWITCH);
+		assert_int_equal(record.misc, misc[i]);
+		assert_int_equal(record.pid, BUILDER_PID);
+		assert_int_equal(record.tid, 8 + i);
+		assert_int_equal(record.time_ns, 10 + i);
+		assert_int_equal(record.ring, 1);
+	}
+	assert_int_equal(gt_perfdata_next(perfdata, &record), 0);
+}
+
 /* perf record -g of one event: no identifiers, counters and a call chain before the raw data. */
 static void test_raw_data_is_found_behind_other_fields(void **state)
 {
@@ -589,6 +618,7 @@ int main(void)
 		cmocka_unit_test(test_late_records_are_counted),
 		cmocka_unit_test(test_sorter_sorts),
 		cmocka_unit_test(test_tasks_are_taken_apart),
+		cmocka_unit_test(test_context_switches_are_passed_on),
 		cmocka_unit_test(test_raw_data_is_found_behind_other_fields),
 		cmocka_unit_test(test_compressed_records_are_read),
 		cmocka_unit_test(test_a_record_that_inflates_is_refused),

@@ -7,17 +7,32 @@ import {
 	KIND_HAS,
 	KIND_UNKNOWN,
 	KIND_WAIT,
+	STATE_RUNNABLE,
+	STATE_RUNNING,
+	STATE_SLEEP_GIL,
 	firstEndingAfter,
 	holdersDuring,
 	intervalAt,
 	sumRange,
 } from './lanes.js';
 
-/** @type {Record<number, [string, string]>} */
+/**
+ * How kinds are called: the swatch's class, of one interval, of many. 0: what lies between.
+ * @type {Record<number, [string, string, string]>}
+ */
 const KINDS = {
-	[KIND_HAS]: ['has', 'Holds the GIL'],
-	[KIND_WAIT]: ['wait', 'Waits for the GIL'],
-	[KIND_UNKNOWN]: ['unknown', 'Unknown: events were lost'],
+	0: ['no', 'Neither has nor wants the GIL', 'neither'],
+	[KIND_HAS]: ['has', 'Holds the GIL', 'held'],
+	[KIND_WAIT]: ['wait', 'Waits for the GIL', 'waiting'],
+	[KIND_UNKNOWN]: ['unknown', 'Unknown: events were lost', 'unknown'],
+};
+/** @type {Record<number, [string, string, string]>} */
+const STATE_TEXTS = {
+	0: ['no', 'Sleeps', 'sleeping'],
+	[STATE_RUNNING]: ['running', 'Runs on a CPU', 'running'],
+	[STATE_RUNNABLE]: ['runnable', 'Could run, and has no CPU', 'runnable'],
+	[STATE_SLEEP_GIL]: ['sleep-gil', 'Sleeps for the GIL', 'sleeping for the GIL'],
+	[KIND_UNKNOWN]: ['unknown', 'On or off CPU: unknown', 'unknown'],
 };
 
 const MAX_HOLDERS = 6;
@@ -50,19 +65,62 @@ export function describePlace(report, intervals, lanes, lane, from, to) {
 		return null;
 	const pixel = sumRange(intervals, lane, from, to);
 	if (pixel.count > 1)
-		return { nodes: describeMany(lane, pixel, from, to), interval: -1, from, to };
+		return { nodes: describeMany(KINDS, lane, pixel, from, to), interval: -1, from, to };
 
-	let interval = intervalAt(intervals, lane, middle);
-	if (interval < 0 && pixel.count === 1)
-		interval = firstEndingAfter(intervals, lane.first, lane.last, from);
+	const interval = findInterval(intervals, lane, from, to);
 	if (interval < 0)
-		return describeNothing(intervals, lane, middle);
+		return describeNothing(KINDS, intervals, lane, lane, middle);
 	return {
 		nodes: describeInterval(report, intervals, lanes, lane, interval),
 		interval,
 		from: intervals.start[interval],
 		to: intervals.end[interval],
 	};
+}
+
+/**
+ * The one interval that the pixel from FROM to TO shows; -1 when there is none.
+ * @param {import('./lanes.js').Intervals} intervals
+ * @param {import('./lanes.js').Span} span
+ * @param {number} from
+ * @param {number} to
+ */
+function findInterval(intervals, span, from, to) {
+	const interval = intervalAt(intervals, span, (from + to) / 2);
+	if (interval >= 0)
+		return interval;
+	const next = firstEndingAfter(intervals, span.first, span.last, from);
+	return next < span.last && intervals.start[next] < to ? next : -1;
+}
+
+/**
+ * What is said about a place of the bar of states.
+ * @param {import('./lanes.js').Intervals} states
+ * @param {import('./lanes.js').Lane} lane
+ * @param {import('./lanes.js').Span} span of its states
+ * @param {number} from of the pixel under the pointer
+ * @param {number} to
+ */
+export function describeState(states, lane, span, from, to) {
+	const middle = (from + to) / 2;
+	if (middle < span.start || middle > span.end)
+		return null;
+	const pixel = sumRange(states, span, from, to);
+	if (pixel.count > 1)
+		return { nodes: describeMany(STATE_TEXTS, lane, pixel, from, to), interval: -1, from, to };
+	const interval = findInterval(states, span, from, to);
+	if (interval < 0)
+		return describeNothing(STATE_TEXTS, states, lane, span, middle);
+	const start = states.start[interval];
+	const end = states.end[interval];
+	const [name, text] = STATE_TEXTS[states.kind[interval]];
+	const nodes = [
+		heading(name, text),
+		line('thread', laneName(lane)),
+		line('lasts', formatDuration(end - start)),
+		line('since', formatMoment(start, (end - start) / 100)),
+	];
+	return { nodes, interval, from: start, to: end };
 }
 
 /**
@@ -109,43 +167,44 @@ export function describeInterval(report, intervals, lanes, lane, interval) {
 }
 
 /**
+ * @param {Record<number, [string, string, string]>} kinds
  * @param {import('./lanes.js').Lane} lane
- * @param {import('./lanes.js').Sums & {count: number}} sums
+ * @param {{sums: import('./lanes.js').Sums, count: number}} pixel
  * @param {number} from
  * @param {number} to
  */
-function describeMany(lane, sums, from, to) {
+function describeMany(kinds, lane, pixel, from, to) {
+	const { sums, count } = pixel;
 	const length = to - from;
 	const nodes = [
-		make('div', 'what', `${formatCount(sums.count)} intervals in one pixel`),
+		make('div', 'what', `${formatCount(count)} intervals in one pixel`),
 		line('thread', laneName(lane)),
 		line('around', formatMoment(from, length)),
 		line('pixel', formatDuration(length)),
 	];
-	/** @type {[string, number][]} */
-	const shares = [
-		['held', sums.has],
-		['waiting', sums.wait],
-		['unknown', sums.unknown],
-	];
-	for (const [name, ns] of shares)
-		if (ns > 0)
-			nodes.push(line(name, `${formatShare(ns, length)} · ${formatDuration(ns)}`));
+	/* Most first; what lies between is the rest. */
+	for (const kind of [...sums.keys()].sort((a, b) => sums[b] - sums[a]))
+		if (sums[kind] > 0)
+			nodes.push(
+				line(kinds[kind][2], `${formatShare(sums[kind], length)} · ${formatDuration(sums[kind])}`),
+			);
 	nodes.push(make('div', 'hint', 'Zoom in to tell them apart.'));
 	return nodes;
 }
 
 /**
+ * @param {Record<number, [string, string, string]>} kinds
  * @param {import('./lanes.js').Intervals} intervals
  * @param {import('./lanes.js').Lane} lane
+ * @param {import('./lanes.js').Span} span
  * @param {number} time
  */
-function describeNothing(intervals, lane, time) {
-	const next = firstEndingAfter(intervals, lane.first, lane.last, time);
-	const from = next > lane.first ? intervals.end[next - 1] : lane.start;
-	const to = next < lane.last ? intervals.start[next] : lane.end;
+function describeNothing(kinds, intervals, lane, span, time) {
+	const next = firstEndingAfter(intervals, span.first, span.last, time);
+	const from = next > span.first ? intervals.end[next - 1] : span.start;
+	const to = next < span.last ? intervals.start[next] : span.end;
 	const nodes = [
-		heading('no', 'Neither has nor wants the GIL'),
+		heading(kinds[0][0], kinds[0][1]),
 		line('thread', laneName(lane)),
 		line('lasts', formatDuration(to - from)),
 		line('since', formatMoment(from, (to - from) / 100)),

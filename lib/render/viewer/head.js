@@ -83,11 +83,16 @@ export function showHead(report) {
 
 /** @param {import('./report.js').ReportMeta} report */
 function warn(report) {
-	const { lost, inferred } = report.summary;
+	const { lost, state_lost, inferred } = report.summary;
 	if (lost > 0)
 		notice(
 			`${formatCount(lost)} events were lost. Where that was, the state is unknown (dotted) and is ` +
 				'left out of the percentages.',
+		);
+	if (state_lost)
+		notice(
+			`${formatCount(state_lost)} records of being on and off CPU were lost: where that was, the lower ` +
+				'bars are dotted. The figures of the GIL are not touched.',
 		);
 	if (inferred > 0)
 		notice(

@@ -1,38 +1,55 @@
 // SPDX-License-Identifier: MIT
 /*
- * What each thread did with the GIL, in arrays that can be asked in logarithmic time: which interval
- * is at a moment, and how much of a range was held, waited for or unknown, whatever its length.
+ * What each thread did with the GIL, and what the scheduler did with it, in arrays that can be asked in
+ * logarithmic time: which interval is at a moment, and how much of a range was of each kind, whatever
+ * its length.
  */
 
 import { readColumn } from './columns.js';
 
 export const KIND_WAIT = 1;
 export const KIND_HAS = 2;
-export const KIND_UNKNOWN = 3;
+export const KIND_UNKNOWN = 3; /* in both lists */
+
+export const STATE_RUNNABLE = 1;
+export const STATE_RUNNING = 2;
+export const STATE_SLEEP_GIL = 4; /* a sleep of which nothing is known lies between the others */
+
+/* Numbers that kinds have; 0 is what is not in the list. */
+const GIL_KINDS = 4;
+const STATE_KINDS = 5;
 
 /* Sums are kept at every 32nd interval: the rest is added when asked. */
 const BLOCK_SHIFT = 5;
 const BLOCK_MASK = (1 << BLOCK_SHIFT) - 1;
 
 /**
- * @typedef {object} Lane
- * @property {import('./report.js').Thread} thread
- * @property {import('./report.js').Process} process
- * @property {number} index
- * @property {number} start of its life
+ * A part of a list of intervals: that of one thread.
+ * @typedef {object} Span
+ * @property {number} start of the thread's life
  * @property {number} end
  * @property {number} first its first interval
  * @property {number} last behind its last interval
  */
 
-/** @typedef {{has: number, wait: number, unknown: number}} Sums */
+/**
+ * @typedef {object} LaneOnly
+ * @property {import('./report.js').Thread} thread
+ * @property {import('./report.js').Process} process
+ * @property {number} index
+ * @property {Span | null} states its part of the states, when they were recorded
+ */
+
+/** A thread, and its part of the intervals of the GIL. @typedef {Span & LaneOnly} Lane */
+
+/** Times by kind. @typedef {number[]} Sums */
 
 /**
  * @typedef {object} Intervals
  * @property {Float64Array} start
  * @property {Float64Array} end
  * @property {Uint8Array} kind
- * @property {Uint32Array | Uint16Array} gil number of the GIL + 1; 0 when it is not known
+ * @property {Uint32Array | Uint16Array} gil number of the GIL + 1; 0 when it is not known; of states none
  * @property {Float64Array[]} sums by kind: time in the intervals before each block
  */
 
@@ -42,18 +59,26 @@ const BLOCK_MASK = (1 << BLOCK_SHIFT) - 1;
  */
 export function makeLanes(report) {
 	let first = 0;
+	let firstState = 0;
 	return report.lanes.map((meta, index) => {
 		const process = report.summary.processes[meta.process];
+		const { start_ns: start, end_ns: end } = meta;
+		const states =
+			meta.states === undefined
+				? null
+				: { start, end, first: firstState, last: firstState + meta.states };
 		const lane = {
 			thread: process.threads[meta.thread],
 			process,
 			index,
-			start: meta.start_ns,
-			end: meta.end_ns,
+			start,
+			end,
 			first,
 			last: first + meta.intervals,
+			states,
 		};
 		first = lane.last;
+		firstState += meta.states ?? 0;
 		return lane;
 	});
 }
@@ -74,14 +99,49 @@ export async function readIntervals(report, lanes) {
 	await readColumn('gil', gil);
 	await readColumn('gap', start);
 	await readColumn('length', end);
-	for (const lane of lanes) {
+	addUp(start, end, lanes);
+	return makeIntervals(start, end, kind, gil, GIL_KINDS);
+}
+
+/**
+ * The states of all threads; null when none were recorded.
+ * @param {import('./report.js').ReportMeta} report
+ * @param {Lane[]} lanes
+ * @returns {Promise<Intervals | null>}
+ */
+export async function readStates(report, lanes) {
+	const count = report.states;
+	if (count === undefined)
+		return null;
+	const start = new Float64Array(count);
+	const end = new Float64Array(count);
+	const kind = new Uint8Array(count);
+
+	await readColumn('state-kind', kind);
+	await readColumn('state-gap', start);
+	await readColumn('state-length', end);
+	addUp(
+		start,
+		end,
+		lanes.flatMap((lane) => lane.states ?? []),
+	);
+	return makeIntervals(start, end, kind, new Uint16Array(0), STATE_KINDS);
+}
+
+/**
+ * Makes moments of gaps and lengths.
+ * @param {Float64Array} start
+ * @param {Float64Array} end
+ * @param {Span[]} spans
+ */
+function addUp(start, end, spans) {
+	for (const span of spans) {
 		let time = 0;
-		for (let i = lane.first; i < lane.last; i++) {
+		for (let i = span.first; i < span.last; i++) {
 			time = start[i] += time;
 			time = end[i] += time;
 		}
 	}
-	return makeIntervals(start, end, kind, gil);
 }
 
 /**
@@ -89,22 +149,33 @@ export async function readIntervals(report, lanes) {
  * @param {Float64Array} end
  * @param {Uint8Array} kind
  * @param {Uint32Array | Uint16Array} gil
+ * @param {number} kinds
  * @returns {Intervals}
  */
-export function makeIntervals(start, end, kind, gil) {
+export function makeIntervals(start, end, kind, gil, kinds) {
 	const blocks = (start.length >> BLOCK_SHIFT) + 1;
-	const sums = [0, 1, 2, 3].map((index) => new Float64Array(index === 0 ? 0 : blocks));
-	const total = [0, 0, 0, 0];
+	const sums = Array.from({ length: kinds }, (_, k) => new Float64Array(k === 0 ? 0 : blocks));
+	const total = noSums(kinds);
 	for (let i = 0; i < start.length; i++) {
+		if (kind[i] === 0 || kind[i] >= kinds)
+			throw new Error('an interval is of no known kind');
 		if ((i & BLOCK_MASK) === 0)
-			for (let k = KIND_WAIT; k <= KIND_UNKNOWN; k++)
+			for (let k = 1; k < kinds; k++)
 				sums[k][i >> BLOCK_SHIFT] = total[k];
-		total[kind[i] & 3] += end[i] - start[i];
+		total[kind[i]] += end[i] - start[i];
 	}
 	if ((start.length & BLOCK_MASK) === 0)
-		for (let k = KIND_WAIT; k <= KIND_UNKNOWN; k++)
+		for (let k = 1; k < kinds; k++)
 			sums[k][blocks - 1] = total[k];
 	return { start, end, kind, gil, sums };
+}
+
+/**
+ * @param {number} kinds
+ * @returns {Sums}
+ */
+export function noSums(kinds) {
+	return new Array(kinds).fill(0);
 }
 
 /**
@@ -147,63 +218,48 @@ export function addSums(intervals, from, last, sums) {
 		const low = (from + BLOCK_MASK) >> BLOCK_SHIFT;
 		const high = last >> BLOCK_SHIFT;
 		const { sums: blocks } = intervals;
-		sums.wait += blocks[KIND_WAIT][high] - blocks[KIND_WAIT][low];
-		sums.has += blocks[KIND_HAS][high] - blocks[KIND_HAS][low];
-		sums.unknown += blocks[KIND_UNKNOWN][high] - blocks[KIND_UNKNOWN][low];
+		for (let k = 1; k < blocks.length; k++)
+			sums[k] += blocks[k][high] - blocks[k][low];
 		addSums(intervals, from, low << BLOCK_SHIFT, sums);
 		addSums(intervals, high << BLOCK_SHIFT, last, sums);
 		return;
 	}
 	for (let i = from; i < last; i++)
-		addPart(sums, kind[i], end[i] - start[i]);
+		sums[kind[i]] += end[i] - start[i];
 }
 
 /**
- * @param {Sums} sums
- * @param {number} kind
- * @param {number} ns
- */
-export function addPart(sums, kind, ns) {
-	if (kind === KIND_HAS)
-		sums.has += ns;
-	else if (kind === KIND_WAIT)
-		sums.wait += ns;
-	else
-		sums.unknown += ns;
-}
-
-/**
- * The time of each kind between two moments of a lane, and how many intervals it touches.
+ * The time of each kind between two moments of a span, and how many intervals it touches.
  * @param {Intervals} intervals
- * @param {Lane} lane
+ * @param {Span} span
  * @param {number} from
  * @param {number} to
  */
-export function sumRange(intervals, lane, from, to) {
-	const sums = { has: 0, wait: 0, unknown: 0 };
+export function sumRange(intervals, span, from, to) {
+	const sums = noSums(intervals.sums.length);
 	const { start, end, kind } = intervals;
-	const first = firstEndingAfter(intervals, lane.first, lane.last, from);
-	const behind = firstEndingAfter(intervals, first, lane.last, to);
+	const first = firstEndingAfter(intervals, span.first, span.last, from);
+	const behind = firstEndingAfter(intervals, first, span.last, to);
 	addSums(intervals, first, behind, sums);
 	if (first < behind && start[first] < from)
-		addPart(sums, kind[first], start[first] - from);
+		sums[kind[first]] += start[first] - from;
 	let count = behind - first;
-	if (behind < lane.last && start[behind] < to) {
-		addPart(sums, kind[behind], Math.min(end[behind], to) - Math.max(start[behind], from));
+	if (behind < span.last && start[behind] < to) {
+		sums[kind[behind]] += Math.min(end[behind], to) - Math.max(start[behind], from);
 		count++;
 	}
-	return { ...sums, count };
+	return { sums, count };
 }
 
 /**
- * The interval of LANE at TIME; -1 when it neither has nor wants the GIL then.
+ * The interval of SPAN at TIME; -1 when there is none.
  * @param {Intervals} intervals
- * @param {Lane} lane
+ * @param {Span} span
  * @param {number} time
  */
-export function intervalAt(intervals, lane, time) {
-	const i = firstEndingAfter(intervals, lane.first, lane.last, time);
-	return i < lane.last && intervals.start[i] <= time ? i : -1;
+export function intervalAt(intervals, span, time) {
+	const i = firstEndingAfter(intervals, span.first, span.last, time);
+	return i < span.last && intervals.start[i] <= time ? i : -1;
 }
 
 /**

@@ -8,7 +8,7 @@ import { showBlame } from './blame.js';
 import { byId } from './dom.js';
 import { notice, showHead } from './head.js';
 import { listen } from './input.js';
-import { makeLanes, readIntervals } from './lanes.js';
+import { KIND_UNKNOWN, makeLanes, readIntervals, readStates } from './lanes.js';
 import { isWhole, readReport } from './report.js';
 import { showTable } from './table.js';
 import { askFrame, chooseLane, makeTimeline } from './timeline.js';
@@ -49,9 +49,12 @@ function start() {
 			return;
 		}
 		try {
-			timeline.intervals = await readIntervals(report, lanes);
+			const intervals = await readIntervals(report, lanes);
+			timeline.states = await readStates(report, lanes);
+			timeline.intervals = intervals;
 			byId('loading').remove();
-			byId('legend-unknown').hidden = !timeline.intervals.kind.includes(3);
+			byId('legend-unknown').hidden =
+				!intervals.kind.includes(KIND_UNKNOWN) && !timeline.states?.kind.includes(KIND_UNKNOWN);
 			askFrame(timeline);
 		} catch (error) {
 			giveUp(`The timeline of this page is damaged: ${error instanceof Error ? error.message : error}`);

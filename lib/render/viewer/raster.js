@@ -5,10 +5,21 @@
  * the time: held below, waiting above it. So the work depends on the pixels and not on the number of
  * intervals, and nothing that happened is invisible.
  *
- * Kinds differ by texture as well as by colour: held is plain, waiting is striped, unknown is dotted.
+ * Kinds differ by texture as well as by colour: held and running are plain, waiting is striped aslant,
+ * runnable upright, a sleep for the GIL lies in lines, unknown is dotted.
  */
 
-import { KIND_HAS, KIND_UNKNOWN, KIND_WAIT, addPart, addSums, firstEndingAfter } from './lanes.js';
+import {
+	KIND_HAS,
+	KIND_UNKNOWN,
+	KIND_WAIT,
+	STATE_RUNNABLE,
+	STATE_RUNNING,
+	STATE_SLEEP_GIL,
+	addSums,
+	firstEndingAfter,
+	noSums,
+} from './lanes.js';
 import { pixelAt, timeAt } from './view.js';
 
 /* An interval of at least so many pixels has sharp edges. */
@@ -21,10 +32,17 @@ const ROUNDING = 1e-6;
  * @property {Uint32Array} pixels
  * @property {number} width
  * @property {number} height
- * @property {Uint32Array[]} waiting rows of stripes, repeated downwards
- * @property {Uint32Array[]} unknown rows of dots
+ * @property {Brush} gil
+ * @property {Brush} states
  * @property {Palette} palette
  * @property {number} smallest pixels that the smallest share is high
+ */
+
+/**
+ * How the intervals of a list are drawn.
+ * @typedef {object} Brush
+ * @property {number[]} order kinds from the bottom of a column to its top
+ * @property {Uint32Array[][]} rows by kind: rows of pixels, repeated downwards; one row is plain
  */
 
 /**
@@ -37,6 +55,11 @@ const ROUNDING = 1e-6;
  * @property {number} waitStripe
  * @property {number} unknown
  * @property {number} unknownDot
+ * @property {number} running
+ * @property {number} runnable
+ * @property {number} runnableStripe
+ * @property {number} sleepGil
+ * @property {number} sleepGilLine
  */
 
 /**
@@ -59,25 +82,41 @@ export function parseColour(text) {
 export function makeRaster(width, height, scale, palette, buffer) {
 	const period = Math.round(6 * scale);
 	const stripe = Math.max(1, Math.round(1.8 * scale));
+	const half = Math.round(3 * scale);
 	const dot = Math.max(1, Math.round(scale));
-	const waiting = [];
-	const unknown = [];
-	for (let y = 0; y < period; y++) {
-		const stripes = new Uint32Array(width);
-		const dots = new Uint32Array(width);
-		for (let x = 0; x < width; x++) {
-			stripes[x] = (x + y) % period < stripe ? palette.waitStripe : palette.wait;
-			dots[x] = x % period < dot && y < dot ? palette.unknownDot : palette.unknown;
-		}
-		waiting.push(stripes);
-		unknown.push(dots);
-	}
+	/**
+	 * @param {number} rows after which it repeats
+	 * @param {(x: number, y: number) => number} colour
+	 */
+	const texture = (rows, colour) =>
+		Array.from({ length: rows }, (_row, y) =>
+			Uint32Array.from({ length: width }, (_pixel, x) => colour(x, y)),
+		);
+	/** @param {number} colour */
+	const plain = (colour) => [new Uint32Array(width).fill(colour)];
+	const unknown = texture(period, (x, y) => (x % period < dot && y < dot ? palette.unknownDot : palette.unknown));
+
+	/** @type {Brush} */
+	const gil = { order: [KIND_HAS, KIND_WAIT, KIND_UNKNOWN], rows: [] };
+	gil.rows[KIND_HAS] = plain(palette.has);
+	gil.rows[KIND_WAIT] = texture(period, (x, y) =>
+		(x + y) % period < stripe ? palette.waitStripe : palette.wait,
+	);
+	gil.rows[KIND_UNKNOWN] = unknown;
+	/** @type {Brush} */
+	const states = { order: [STATE_RUNNING, STATE_RUNNABLE, STATE_SLEEP_GIL, KIND_UNKNOWN], rows: [] };
+	states.rows[STATE_RUNNING] = plain(palette.running);
+	states.rows[STATE_RUNNABLE] = texture(1, (x) =>
+		x % (half + dot) < stripe ? palette.runnableStripe : palette.runnable,
+	);
+	states.rows[STATE_SLEEP_GIL] = texture(half, (_, y) => (y < dot ? palette.sleepGilLine : palette.sleepGil));
+	states.rows[KIND_UNKNOWN] = unknown;
 	return {
 		pixels: new Uint32Array(buffer),
 		width,
 		height,
-		waiting,
-		unknown,
+		gil,
+		states,
 		palette,
 		smallest: Math.max(1, Math.round(1.5 * scale)),
 	};
@@ -103,14 +142,9 @@ export function fillPlain(raster, x0, y0, x1, y1, colour) {
  * @param {number} y0
  * @param {number} x1
  * @param {number} y1
- * @param {number} kind
+ * @param {Uint32Array[]} rows
  */
-function fillKind(raster, x0, y0, x1, y1, kind) {
-	if (kind === KIND_HAS) {
-		fillPlain(raster, x0, y0, x1, y1, raster.palette.has);
-		return;
-	}
-	const rows = kind === KIND_WAIT ? raster.waiting : raster.unknown;
+function fillRows(raster, x0, y0, x1, y1, rows) {
 	for (let y = y0; y < y1; y++) {
 		const row = rows[y % rows.length];
 		const offset = y * raster.width;
@@ -125,13 +159,14 @@ function fillKind(raster, x0, y0, x1, y1, kind) {
 /**
  * One column of pixels, each kind as high as its share of the column's time.
  * @param {Raster} raster
+ * @param {Brush} brush
  * @param {number} x
  * @param {number} top
  * @param {number} bottom
  * @param {import('./lanes.js').Sums} sums
  * @param {number} column_ns
  */
-function fillColumn(raster, x, top, bottom, sums, column_ns) {
+function fillColumn(raster, brush, x, top, bottom, sums, column_ns) {
 	const height = bottom - top;
 	/** @param {number} ns */
 	const share = (ns) => {
@@ -140,36 +175,33 @@ function fillColumn(raster, x, top, bottom, sums, column_ns) {
 		return Math.max(raster.smallest, Math.round((ns / column_ns) * height));
 	};
 	let y = bottom;
-	for (const [kind, ns] of /** @type {const} */ ([
-		[KIND_HAS, sums.has],
-		[KIND_WAIT, sums.wait],
-		[KIND_UNKNOWN, sums.unknown],
-	])) {
-		const next = Math.max(top, y - share(ns));
+	for (const kind of brush.order) {
+		const next = Math.max(top, y - share(sums[kind]));
 		if (next < y)
-			fillKind(raster, x, next, x + 1, y, kind);
+			fillRows(raster, x, next, x + 1, y, brush.rows[kind]);
 		y = next;
 	}
 }
 
 /**
- * Draws what LANE did in the range of VIEW between the rows TOP and BOTTOM: blocks over the columns
- * that one interval covers whole, and the columns between them by their sums.
+ * Draws the intervals of SPAN in the range of VIEW between the rows TOP and BOTTOM: blocks over the
+ * columns that one interval covers whole, and the columns between them by their sums.
  * @param {Raster} raster
+ * @param {Brush} brush
  * @param {import('./lanes.js').Intervals} intervals
- * @param {import('./lanes.js').Lane} lane
+ * @param {import('./lanes.js').Span} span
  * @param {import('./view.js').View} view
  * @param {number} top
  * @param {number} bottom
  */
-export function drawLane(raster, intervals, lane, view, top, bottom) {
+export function drawLane(raster, brush, intervals, span, view, top, bottom) {
 	const { start, end, kind } = intervals;
 	const { width } = raster;
 	/* All before this moment has been drawn. */
 	let done = view.from;
-	let i = firstEndingAfter(intervals, lane.first, lane.last, view.from);
+	let i = firstEndingAfter(intervals, span.first, span.last, view.from);
 
-	while (i < lane.last && start[i] < view.to) {
+	while (i < span.last && start[i] < view.to) {
 		const x = Math.floor(pixelAt(view, Math.max(start[i], done)) + ROUNDING);
 		if (x >= width)
 			break;
@@ -177,14 +209,14 @@ export function drawLane(raster, intervals, lane, view, top, bottom) {
 		const to = timeAt(view, x + 1);
 		if (start[i] <= from && end[i] >= to) {
 			const x1 = Math.min(width, Math.floor(pixelAt(view, end[i]) + ROUNDING));
-			fillKind(raster, x, top, Math.max(x + 1, x1), bottom, kind[i]);
+			fillRows(raster, x, top, Math.max(x + 1, x1), bottom, brush.rows[kind[i]]);
 			done = Math.max(to, timeAt(view, x1));
 			if (end[i] <= done)
 				i++;
 			continue;
 		}
-		const behind = firstEndingAfter(intervals, i, lane.last, to);
-		drawColumn(raster, intervals, x, top, bottom, i, behind, lane.last, from, to);
+		const behind = firstEndingAfter(intervals, i, span.last, to);
+		drawColumn(raster, brush, intervals, x, top, bottom, i, behind, span.last, from, to);
 		done = to;
 		i = behind;
 	}
@@ -194,6 +226,7 @@ export function drawLane(raster, intervals, lane, view, top, bottom) {
  * Draws the column X, which shows the time from FROM to TO. The intervals [I, BEHIND) end in it, and
  * BEHIND, if it is not LAST, may begin in it.
  * @param {Raster} raster
+ * @param {Brush} brush
  * @param {import('./lanes.js').Intervals} intervals
  * @param {number} x
  * @param {number} top
@@ -204,33 +237,35 @@ export function drawLane(raster, intervals, lane, view, top, bottom) {
  * @param {number} from
  * @param {number} to
  */
-function drawColumn(raster, intervals, x, top, bottom, i, behind, last, from, to) {
+function drawColumn(raster, brush, intervals, x, top, bottom, i, behind, last, from, to) {
 	const { start, end, kind } = intervals;
-	const sums = { has: 0, wait: 0, unknown: 0 };
+	const sums = noSums(intervals.sums.length);
 	const wide = BLOCK_PIXELS * (to - from);
 	const reaches = behind < last && start[behind] < to;
 	const touching = behind - i + (reaches ? 1 : 0);
 
 	addSums(intervals, i, behind, sums);
 	if (behind > i && start[i] < from)
-		addPart(sums, kind[i], start[i] - from);
+		sums[kind[i]] += start[i] - from;
 	if (reaches)
-		addPart(sums, kind[behind], to - Math.max(start[behind], from));
+		sums[kind[behind]] += to - Math.max(start[behind], from);
 
 	/* Where nothing but blocks begins or ends, the edge is sharp: the greatest share has it. */
 	let sharp = touching <= 2;
 	for (let k = i; sharp && k < i + touching; k++)
 		sharp = end[k] - start[k] >= wide;
 	if (!sharp) {
-		fillColumn(raster, x, top, bottom, sums, to - from);
+		fillColumn(raster, brush, x, top, bottom, sums, to - from);
 		return;
 	}
-	const no = to - from - sums.has - sums.wait - sums.unknown;
-	const most = Math.max(no, sums.has, sums.wait, sums.unknown);
-	if (most === sums.has)
-		fillKind(raster, x, top, x + 1, bottom, KIND_HAS);
-	else if (most === sums.wait)
-		fillKind(raster, x, top, x + 1, bottom, KIND_WAIT);
-	else if (most === sums.unknown)
-		fillKind(raster, x, top, x + 1, bottom, KIND_UNKNOWN);
+	let most = 0;
+	let most_ns = to - from - sums.reduce((sum, ns) => sum + ns, 0);
+	for (const candidate of brush.order) {
+		if (sums[candidate] <= 0 || sums[candidate] < most_ns)
+			continue;
+		most = candidate;
+		most_ns = sums[candidate];
+	}
+	if (most > 0)
+		fillRows(raster, x, top, x + 1, bottom, brush.rows[most]);
 }

@@ -22,6 +22,18 @@
  * @property {number | null} wait_max_ns
  * @property {number | null} wait_p50_ns
  * @property {number | null} wait_p99_ns
+ * @property {State | null} state null when it was not recorded
+ */
+
+/**
+ * On and off CPU. The sum of all but sleep_gil_ns is the thread's life.
+ * @typedef {object} State
+ * @property {number} running_ns
+ * @property {number} runnable_ns
+ * @property {number} sleep_ns
+ * @property {number | null} sleep_gil_ns the part of sleep_ns inside of waits for the GIL
+ * @property {number | null} disk_ns
+ * @property {number} unknown_ns
  */
 
 /**
@@ -63,6 +75,7 @@
  * @property {number} events
  * @property {number} lost
  * @property {number} inferred
+ * @property {number | null} state_lost context switches
  * @property {number | null} probe_cost_ns
  * @property {Process[]} processes
  * @property {Blame[]} blame
@@ -76,6 +89,7 @@
  * @property {number} start_ns
  * @property {number} end_ns
  * @property {number} intervals how many of the columns' values are its own
+ * @property {number} [states] likewise, of the columns of states, when they were recorded
  */
 
 /**
@@ -89,6 +103,7 @@
  * @property {LaneMeta[]} lanes
  * @property {string[]} gils address of each, by the number in the gil column
  * @property {number} intervals
+ * @property {number} [states] when they were recorded
  */
 
 /** @returns {ReportMeta} */
@@ -103,6 +118,14 @@ export function readReport() {
  */
 export function knownTime(thread) {
 	return thread.total_ns - (thread.unknown_ns ?? 0);
+}
+
+/**
+ * The same for being on and off CPU.
+ * @param {Thread} thread
+ */
+export function knownStateTime(thread) {
+	return thread.total_ns - (thread.state?.unknown_ns ?? 0);
 }
 
 /** Whether the file is here to its last byte. Only true once the document has been parsed. */

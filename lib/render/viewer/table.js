@@ -4,7 +4,7 @@
 import { byId, make } from './dom.js';
 import { formatCount, formatDuration, formatName, formatShare, visibleText } from './format.js';
 import { shownProcesses } from './head.js';
-import { knownTime } from './report.js';
+import { knownStateTime, knownTime } from './report.js';
 
 /** @typedef {import('./report.js').Thread} Thread */
 
@@ -47,11 +47,35 @@ function cell(text, value, className) {
 	return element;
 }
 
+/** @type {[keyof import('./report.js').State, string][]} */
+const STATE_PARTS = [
+	['running_ns', 'on a CPU'],
+	['runnable_ns', 'could have run, and had no CPU'],
+	['sleep_ns', 'asleep'],
+	['sleep_gil_ns', 'of that for the GIL'],
+	['unknown_ns', 'unknown'],
+];
+
+/**
+ * How much a thread was on a CPU; beside the number, what it did the rest of its life.
+ * @param {Thread} thread
+ */
+function stateCell(thread) {
+	const { state } = thread;
+	const running = state ? state.running_ns : null;
+	const element = cell(formatShare(running, knownStateTime(thread)), running);
+	element.title = STATE_PARTS.filter(([key]) => state?.[key])
+		.map(([key, text]) => `${formatDuration(state?.[key] ?? null)}: ${text}`)
+		.join('\n');
+	return element;
+}
+
 /**
  * @param {Thread} thread
  * @param {boolean} unknown whether there is a column for it
+ * @param {boolean} states likewise
  */
-function row(thread, unknown) {
+function row(thread, unknown, states) {
 	const name = make('th', 'thread', make('bdi', '', formatName(thread.name)));
 	name.scope = 'row';
 	if (thread.main)
@@ -66,6 +90,8 @@ function row(thread, unknown) {
 		share.title = formatDuration(ns);
 		element.append(share);
 	}
+	if (states)
+		element.append(stateCell(thread));
 	const contended = cell(formatCount(thread.contended), thread.contended);
 	if (thread.contended)
 		contended.append(
@@ -88,6 +114,7 @@ function row(thread, unknown) {
 export function showTable(report, choose) {
 	const shown = shownProcesses(report);
 	const unknown = shown.some((process) => process.threads.some((thread) => thread.unknown_ns));
+	const states = report.states !== undefined;
 	const table = byId('threads');
 	/** @type {[string, string][]} */
 	const headings = [
@@ -97,6 +124,7 @@ export function showTable(report, choose) {
 		...SHARES.filter(([kind]) => kind !== 'unknown' || unknown).map(
 			([, heading]) => /** @type {[string, string]} */ ([heading, 'number']),
 		),
+		...(states ? [/** @type {[string, string]} */ (['on CPU', 'number'])] : []),
 		['total', 'number'],
 		['acquired', 'number'],
 		['contended', 'number'],
@@ -124,7 +152,7 @@ export function showTable(report, choose) {
 		heading.scope = 'rowgroup';
 		body.append(make('tr', 'group', heading));
 		for (const thread of process.threads) {
-			const element = row(thread, unknown);
+			const element = row(thread, unknown, states);
 			element.addEventListener('click', () => choose(process, thread));
 			body.append(element);
 		}

@@ -4,11 +4,11 @@
  * lanes that are on the screen into one image.
  */
 
-import { describeInterval, describePlace, laneName } from './details.js';
+import { describeInterval, describePlace, describeState, laneName } from './details.js';
 import { byId, make } from './dom.js';
 import { formatDuration, formatMoment, formatName, formatShare, visibleText } from './format.js';
 import { firstEndingAfter } from './lanes.js';
-import { knownTime } from './report.js';
+import { knownStateTime, knownTime } from './report.js';
 import { drawLane, fillPlain, makeRaster, parseColour } from './raster.js';
 import { fullLabel, roundStep, tickBase, tickLabel, tickTimes } from './ruler.js';
 import { panBy, pixelAt, setRange, timeAt, zoomAt } from './view.js';
@@ -17,6 +17,10 @@ import { panBy, pixelAt, setRange, timeAt, zoomAt } from './view.js';
 const LANE_HEIGHT = 28;
 const BAR_TOP = 4;
 const BAR_HEIGHT = 20;
+/* The bar of states, where there is one: it makes each lane so much higher. */
+const STATE_TOP = 26;
+const STATE_HEIGHT = 12;
+const STATE_EXTRA = 16;
 const HEADING_HEIGHT = 26;
 const TICK_DISTANCE = 96;
 
@@ -32,6 +36,8 @@ const TICK_DISTANCE = 96;
  * @property {import('./report.js').ReportMeta} report
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {import('./lanes.js').Intervals | null} intervals null until they have been decoded
+ * @property {import('./lanes.js').Intervals | null} states null until then, and when there are none
+ * @property {number} laneHeight
  * @property {import('./view.js').View} view
  * @property {Row[]} rows by lane
  * @property {number} height of all rows
@@ -53,6 +59,8 @@ export function makeTimeline(report, lanes) {
 		report,
 		lanes,
 		intervals: null,
+		states: null,
+		laneHeight: LANE_HEIGHT + (report.states === undefined ? 0 : STATE_EXTRA),
 		view: { from: 0, to: 1, width: 1, duration: report.duration_ns },
 		rows: [],
 		height: 0,
@@ -63,6 +71,8 @@ export function makeTimeline(report, lanes) {
 		raster: null,
 		image: null,
 	};
+	byId('plot').classList.toggle('with-states', report.states !== undefined);
+	byId('legend-states').hidden = report.states === undefined;
 	fitView(timeline);
 	makeLabels(timeline);
 	const observer = new ResizeObserver(() => resize(timeline));
@@ -98,18 +108,27 @@ function makeLabels(timeline) {
 		const label = make(
 			'div',
 			'lane',
-			make('bdi', 'name', formatName(thread.name)),
-			make('span', 'tid', (thread.main ? '* ' : '') + thread.tid),
-			make('span', 'share', formatShare(thread.gil_wait_ns, knownTime(thread))),
+			make(
+				'div',
+				'line',
+				make('bdi', 'name', formatName(thread.name)),
+				make('span', 'tid', (thread.main ? '* ' : '') + thread.tid),
+				make('span', 'share', formatShare(thread.gil_wait_ns, knownTime(thread))),
+			),
 		);
 		label.title =
 			`${laneName(lane)}: held ${formatShare(thread.has_gil_ns, knownTime(thread))}, ` +
 			`waited ${formatShare(thread.gil_wait_ns, knownTime(thread))}`;
+		if (thread.state) {
+			const running = formatShare(thread.state.running_ns, knownStateTime(thread));
+			label.append(make('div', 'line cpu', `on CPU ${running}`));
+			label.title += `, was on a CPU ${running}`;
+		}
 		label.dataset.lane = String(lane.index);
 		label.addEventListener('click', () => chooseLane(timeline, lane.index));
 		labels.append(label);
 		timeline.rows.push({ lane, top, label });
-		top += LANE_HEIGHT;
+		top += timeline.laneHeight;
 	}
 	timeline.height = top;
 	byId('lanes').style.height = top + 'px';
@@ -154,6 +173,11 @@ function resize(timeline) {
 			waitStripe: colour('--wait-stripe'),
 			unknown: colour('--unknown'),
 			unknownDot: colour('--unknown-dot'),
+			running: colour('--running'),
+			runnable: colour('--runnable'),
+			runnableStripe: colour('--runnable-stripe'),
+			sleepGil: colour('--sleep-gil'),
+			sleepGilLine: colour('--sleep-gil-line'),
 		},
 		timeline.image.data.buffer,
 	);
@@ -186,17 +210,35 @@ export function drawFrame(timeline) {
 
 	raster.pixels.fill(raster.palette.background);
 	const visible = timeline.rows.filter(
-		(row) => row.top + LANE_HEIGHT > scroll && (row.top - scroll) * scale < raster.height,
+		(row) => row.top + timeline.laneHeight > scroll && (row.top - scroll) * scale < raster.height,
 	);
-	/** @param {Row} row */
-	const edges = (row) => [
-		Math.max(0, Math.round((row.top + BAR_TOP - scroll) * scale)),
-		Math.min(raster.height, Math.round((row.top + BAR_TOP + BAR_HEIGHT - scroll) * scale)),
+	/**
+	 * @param {Row} row
+	 * @param {number} from
+	 * @param {number} height
+	 */
+	const edges = (row, from, height) => [
+		Math.max(0, Math.round((row.top + from - scroll) * scale)),
+		Math.min(raster.height, Math.round((row.top + from + height - scroll) * scale)),
 	];
-	for (const row of visible) {
-		const [top, bottom] = edges(row);
-		const x0 = Math.max(0, Math.floor(pixelAt(view, row.lane.start)));
-		const x1 = Math.min(raster.width, Math.ceil(pixelAt(view, row.lane.end)));
+	/** @param {Row} row */
+	const bars = (row) => [
+		{ edges: edges(row, BAR_TOP, BAR_HEIGHT), brush: raster.gil, span: row.lane, list: timeline.intervals },
+		...(row.lane.states
+			? [
+					{
+						edges: edges(row, STATE_TOP, STATE_HEIGHT),
+						brush: raster.states,
+						span: row.lane.states,
+						list: timeline.states,
+					},
+				]
+			: []),
+	];
+	for (const bar of visible.flatMap(bars)) {
+		const [top, bottom] = bar.edges;
+		const x0 = Math.max(0, Math.floor(pixelAt(view, bar.span.start)));
+		const x1 = Math.min(raster.width, Math.ceil(pixelAt(view, bar.span.end)));
 		if (x0 < x1)
 			fillPlain(raster, x0, top, x1, bottom, raster.palette.alive);
 	}
@@ -204,11 +246,9 @@ export function drawFrame(timeline) {
 		const x = Math.min(raster.width - 1, Math.round(pixelAt(view, time)));
 		fillPlain(raster, x, 0, x + 1, raster.height, raster.palette.grid);
 	}
-	if (timeline.intervals)
-		for (const row of visible) {
-			const [top, bottom] = edges(row);
-			drawLane(raster, timeline.intervals, row.lane, view, top, bottom);
-		}
+	for (const bar of visible.flatMap(bars))
+		if (bar.list)
+			drawLane(raster, bar.brush, bar.list, bar.span, view, bar.edges[0], bar.edges[1]);
 	context.putImageData(image, 0, 0);
 	drawRuler(timeline, ticks, step);
 	placeMark(timeline);
@@ -252,7 +292,8 @@ function drawRuler(timeline, ticks, step) {
 }
 
 /**
- * The lane at a height of the window, and the time of the pixel at X, both in pixels of CSS.
+ * The lane at a height of the window, whether its states are there, and the time of the pixel at X, both
+ * in pixels of CSS.
  * @param {Timeline} timeline
  * @param {number} x
  * @param {number} y
@@ -260,11 +301,12 @@ function drawRuler(timeline, ticks, step) {
 export function placeAt(timeline, x, y) {
 	const height = y + byId('scroller').scrollTop;
 	const row = timeline.rows.find(
-		(candidate) => height >= candidate.top && height < candidate.top + LANE_HEIGHT,
+		(candidate) => height >= candidate.top && height < candidate.top + timeline.laneHeight,
 	);
 	const pixel = Math.floor(x * timeline.scale);
 	return {
 		lane: row ? row.lane : null,
+		span: row && height >= row.top + STATE_TOP ? row.lane.states : null,
 		from: timeAt(timeline.view, pixel),
 		to: timeAt(timeline.view, pixel + 1),
 	};
@@ -277,10 +319,14 @@ export function placeAt(timeline, x, y) {
  * @param {number} y
  */
 export function hoverAt(timeline, x, y) {
-	const { report, intervals, lanes } = timeline;
-	const { lane, from, to } = placeAt(timeline, x, y);
+	const { report, intervals, states, lanes } = timeline;
+	const { lane, span, from, to } = placeAt(timeline, x, y);
 	const place =
-		lane && intervals ? describePlace(report, intervals, lanes, lane, from, to) : null;
+		lane && span && states
+			? describeState(states, lane, span, from, to)
+			: lane && intervals
+				? describePlace(report, intervals, lanes, lane, from, to)
+				: null;
 	const cursor = byId('cursor');
 	const hover = byId('hover');
 
@@ -336,8 +382,8 @@ export function chooseLane(timeline, index) {
 		row.label.classList.toggle('chosen', row.lane === lane);
 	if (top - HEADING_HEIGHT < scroller.scrollTop)
 		scroller.scrollTop = top - HEADING_HEIGHT;
-	else if (top + LANE_HEIGHT > scroller.scrollTop + scroller.clientHeight)
-		scroller.scrollTop = top + LANE_HEIGHT - scroller.clientHeight;
+	else if (top + timeline.laneHeight > scroller.scrollTop + scroller.clientHeight)
+		scroller.scrollTop = top + timeline.laneHeight - scroller.clientHeight;
 	byId('place').textContent = laneName(lane);
 	askFrame(timeline);
 }

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* What outputs say of a trace with states, and of one without. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "render/report.h"
+
+#define PID 100
+
+static void feed(struct gt_trace *trace, struct gt_event event)
+{
+	event.pid = PID;
+	event.ring = GT_EVENT_NO_RING;
+	assert_int_equal(gt_trace_feed(trace, &event), 0);
+}
+
+static void at(struct gt_trace *trace, uint64_t time_ns, uint32_t tid, enum gt_event_type type)
+{
+	feed(trace, (struct gt_event){.type = type,
+				      .time_ns = time_ns,
+				      .tid = tid,
+				      .lock = type == GT_EVENT_ACQUIRED ? 0x5058 : 0x5000});
+}
+
+/* The main thread holds the GIL for a second, and the other one sleeps for it. */
+static struct gt_trace *make_trace(bool has_states)
+{
+	struct gt_trace *trace = gt_trace_new();
+
+	assert_non_null(trace);
+	feed(trace, (struct gt_event){.type = GT_EVENT_COMM,
+				      .time_ns = 1000000000,
+				      .tid = PID,
+				      .comm = {.name = "python3", .exec = true}});
+	feed(trace, (struct gt_event){.type = GT_EVENT_FORK,
+				      .time_ns = 1000000000,
+				      .tid = 101,
+				      .fork = {.ppid = PID, .ptid = PID}});
+	at(trace, 1000000000, PID, GT_EVENT_TAKE);
+	at(trace, 1000000000, PID, GT_EVENT_ACQUIRED);
+	if (has_states)
+		at(trace, 1050000000, 101, GT_EVENT_SWITCH_IN);
+	at(trace, 1100000000, 101, GT_EVENT_TAKE);
+	if (has_states)
+		at(trace, 1100000003, 101, GT_EVENT_SWITCH_OUT);
+	at(trace, 2000000000, PID, GT_EVENT_RELEASE);
+	if (has_states)
+		at(trace, 2000000001, 101, GT_EVENT_SWITCH_IN);
+	at(trace, 2000000002, 101, GT_EVENT_ACQUIRED);
+	at(trace, 2100000000, 101, GT_EVENT_RELEASE);
+	at(trace, 2100000000, 101, GT_EVENT_EXIT);
+	at(trace, 2100000000, PID, GT_EVENT_EXIT);
+	assert_int_equal(gt_trace_finish(trace), 0);
+	return trace;
+}
+
+/* The caller frees it. */
+static char *render(const struct gt_trace *trace, const char *probe, gt_render_function function)
+{
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	struct gt_report_meta meta = {.probe = probe, .exit_status = 0, .probe_cost_ns = -1};
+	struct gt_report report = {.trace = trace, .stats = &stats, .meta = &meta, .columns = 80};
+	struct gt_sink *sink = NULL;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	assert_int_equal(gt_stats_compute(trace, &stats), 0);
+	assert_int_equal(gt_sink_open_stream(stream, &sink), 0);
+	assert_int_equal(function(&report, sink), 0);
+	assert_int_equal(gt_sink_close(sink), 0);
+	fclose(stream);
+	return text;
+}
+
+static json_int_t integer(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	assert_true(json_is_integer(value));
+	return json_integer_value(value);
+}
+
+static json_t *thread_of(json_t *summary, size_t index)
+{
+	json_t *process = json_array_get(json_object_get(summary, "processes"), 0);
+
+	return json_array_get(json_object_get(process, "threads"), index);
+}
+
+static void test_summary_json(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_free_ char *text = render(trace, "agent", gt_render_summary_json);
+	json_auto_t *summary = json_loads(text, 0, NULL);
+
+	(void)state;
+	assert_non_null(summary);
+	for (size_t i = 0; i < 2; i++) {
+		json_t *thread = thread_of(summary, i), *states = json_object_get(thread, "state");
+
+		assert_int_equal(integer(states, "running_ns") + integer(states, "runnable_ns") +
+					 integer(states, "sleep_ns") +
+					 integer(states, "unknown_ns"),
+				 integer(thread, "total_ns"));
+		assert_true(json_is_null(json_object_get(states, "disk_ns")));
+	}
+	assert_int_equal(integer(json_object_get(thread_of(summary, 1), "state"), "runnable_ns"),
+			 50000000);
+	assert_int_equal(integer(json_object_get(thread_of(summary, 1), "state"), "sleep_ns"),
+			 899999998);
+	assert_int_equal(integer(json_object_get(thread_of(summary, 1), "state"), "sleep_gil_ns"),
+			 899999998);
+	assert_int_equal(integer(summary, "state_lost"), 0);
+}
+
+/* Where nobody watched the GIL, nobody knows who slept for it. */
+static void test_summary_json_without_the_gil(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_free_ char *text = render(trace, "none", gt_render_summary_json);
+	json_auto_t *summary = json_loads(text, 0, NULL);
+	json_t *states = json_object_get(thread_of(summary, 1), "state");
+
+	(void)state;
+	assert_true(json_is_null(json_object_get(states, "sleep_gil_ns")));
+	assert_int_equal(integer(states, "sleep_ns"), 899999998);
+}
+
+static void test_summary_json_without_states(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(false);
+	_cleanup_free_ char *text = render(trace, "agent", gt_render_summary_json);
+	json_auto_t *summary = json_loads(text, 0, NULL);
+
+	(void)state;
+	assert_true(json_is_null(json_object_get(thread_of(summary, 1), "state")));
+	assert_true(json_is_null(json_object_get(summary, "state_lost")));
+}
+
+static void test_summary(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_(gt_trace_freep) struct gt_trace *other = make_trace(false);
+	_cleanup_free_ char *text = render(trace, "agent", gt_render_summary);
+	_cleanup_free_ char *without = render(other, "agent", gt_render_summary);
+
+	(void)state;
+	assert_non_null(strstr(text, "On and off CPU:\n"));
+	assert_non_null(strstr(text, "    100*    100.0       0.0       0.0      0.0 python3\n"));
+	assert_non_null(strstr(text, "    101      13.6       4.5      81.8     81.8 python3\n"));
+	assert_null(strstr(without, "CPU"));
+	for (const char *line = text; *line;) {
+		size_t length = strcspn(line, "\n");
+
+		assert_true(length <= 80);
+		line += length + (line[length] == '\n');
+	}
+}
+
+static void test_chrome_json(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_free_ char *text = render(trace, "agent", gt_render_chrome_json);
+	json_auto_t *root = json_loads(text, 0, NULL);
+	json_t *event;
+	size_t index;
+	json_int_t track = 0, gil_order = 0, state_order = 0;
+	int slices = 0;
+
+	(void)state;
+	assert_non_null(root);
+	json_array_foreach(json_object_get(root, "traceEvents"), index, event)
+	{
+		const char *name = json_string_value(json_object_get(event, "name"));
+		const char *kind = json_string_value(json_object_get(event, "cat"));
+		json_t *arguments = json_object_get(event, "args");
+		const char *label = json_string_value(json_object_get(arguments, "name"));
+
+		if (label && strcmp(label, "python3 (101) state") == 0)
+			track = integer(event, "tid");
+		if (strcmp(name, "thread_sort_index") == 0 && track &&
+		    integer(event, "tid") == track)
+			state_order = integer(arguments, "sort_index");
+		else if (strcmp(name, "thread_sort_index") == 0 && !track)
+			gil_order = integer(arguments, "sort_index");
+		if (!kind || strcmp(kind, "state") != 0)
+			continue;
+		/* Runnable, then asleep for the GIL: running leaves the track free. */
+		assert_int_equal(integer(event, "tid"), track);
+		assert_string_equal(name, slices++ == 0 ? "R" : "S(GIL)");
+	}
+	assert_int_equal(slices, 2);
+	assert_int_equal(state_order, gil_order + 1);
+	assert_non_null(strstr(text, "\"ts\":1100000.003,\"dur\":899999.998,\"cat\":\"state\""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_summary_json),
+		cmocka_unit_test(test_summary_json_without_the_gil),
+		cmocka_unit_test(test_summary_json_without_states),
+		cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_chrome_json),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
