@@ -27,8 +27,10 @@ int gt_sleep_waits_find(const struct gt_trace *trace, struct gt_sleep_waits *ret
 	for (uint32_t i = 0; i < trace->intervals.count; i++)
 		if (trace->intervals.items[i].kind == GT_INTERVAL_WAIT)
 			waits.order[waits.end[trace->intervals.items[i].thread]++] = i;
-	*ret = waits;
-	waits = (struct gt_sleep_waits){0};
+	ret->trace = trace;
+	ret->order = GT_STEAL(waits.order);
+	ret->next = GT_STEAL(waits.next);
+	ret->end = GT_STEAL(waits.end);
 	return 0;
 }
 

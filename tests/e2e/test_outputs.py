@@ -27,6 +27,7 @@ SUMMARY = {
     "events": NUMBER,
     "lost": NUMBER,
     "inferred": NUMBER,
+    "state_lost": type(None),
     "probe_cost_ns": MAYBE_NUMBER,
     "processes": LIST,
     "blame": LIST,

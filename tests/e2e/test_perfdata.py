@@ -11,6 +11,7 @@ from test_probes import start_waiting
 
 import probes
 from runner import WORKLOADS, perf_script
+from timeline import overlap_ns
 
 pytestmark = pytest.mark.usefixtures("perf")
 
@@ -79,6 +80,21 @@ def test_record_then_report(giltrace, python):
     assert os.listdir(giltrace.folder) == ["data"], "report writes a page only with -o"
 
 
+def check_states(result):
+    """Between their start and their end two threads that compute are never asleep but for the GIL."""
+    wall = result.summary["end_ns"] - result.summary["start_ns"]
+    states = {tid: thread["state"] for tid, thread in result.timeline.threads.items()}
+    assert sum(state["running_ns"] for state in states.values()) <= wall * os.cpu_count()
+    for window in result.facts["busy"]:
+        tid, state = window["tid"], states[window["tid"]]
+        assert state["unknown_ns"] == 0 and state["running_ns"] > 0 and state["sleep_gil_ns"] > 0
+        slept = [(start, end) for name, start, end in result.timeline.states[tid] if name == "S"]
+        other = overlap_ns(slept, window["start_ns"], window["end_ns"])
+        assert other <= 0.02 * (window["end_ns"] - window["start_ns"])
+    (main,) = (tid for tid, thread in result.timeline.threads.items() if thread["main"])
+    assert states[main]["sleep_ns"] >= 0.5 * wall, "it joins the others"
+
+
 @contextlib.contextmanager
 def same_probes_in_another_group(giltrace, interpreter):
     """What an administrator may have set up: the probes are there with no giltrace running."""
@@ -95,7 +111,9 @@ def same_probes_in_another_group(giltrace, interpreter):
         probes.remove_group(group)
 
 
-@pytest.mark.parametrize("options", [[], ["-z"]], ids=["plain", "compressed"])
+@pytest.mark.parametrize(
+    "options", [[], ["-z"], ["--switch-events"]], ids=["plain", "compressed", "states"]
+)
 def test_file_of_stock_perf(giltrace, some_interpreter, options):
     data = giltrace.folder / "perf.data"
     facts = giltrace.folder / "facts.json"
@@ -112,3 +130,5 @@ def test_file_of_stock_perf(giltrace, some_interpreter, options):
     assert 0.90 <= both_live(result) <= 1.0
     for window in result.facts["busy"]:
         assert result.timeline.wanted_share(window) >= 0.95
+    if "--switch-events" in options:
+        check_states(result)

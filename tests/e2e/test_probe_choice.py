@@ -66,6 +66,17 @@ class TestChoice:
         assert meta(as_user.home / "data")["probe"] == "agent"
         assert meta(as_user.home / "data")["agent_clock"] in ("tsc", "monotonic")
 
+    def test_plain_user_has_a_report(self, as_user, system_python):
+        result = as_user(
+            *["--summary-json", "sum.json", "-o", "out.json", "--state-detect"],
+            *["--python", system_python.path, "-c", "pass"],
+        )
+        assert result.status == 0, result.stderr
+        summary = json.loads((as_user.home / "sum.json").read_bytes())
+        assert (summary["probe"], summary["lost"]) == ("agent", 0)
+        (thread,) = summary["processes"][0]["threads"]
+        assert thread["acquired"] > 10 and thread["state"]["running_ns"] > 0
+
     def test_plain_user_tries_nothing_that_needs_rights(self, as_user, system_python):
         if not shutil.which("strace"):
             pytest.skip("strace is not installed")
@@ -208,6 +219,26 @@ class TestNoAgent:
             path = tmp_path / "cut.so"
             path.write_bytes(image[:size])
             self.check(self.run(giltrace, python, path))
+
+    def test_report_claims_nothing(self, giltrace, python):
+        """What nobody has watched is null, and not 0."""
+        result = giltrace.trace(
+            *["--probe", "agent", "--python", python.path, "-c", "pass"],
+            env={**os.environ, "GILTRACE_AGENT_FILE": "/nonexistent/agent.so"},
+        )
+        assert result.summary["probe"] == "none"
+        (thread,) = result.summary["processes"][0]["threads"]
+        assert thread["total_ns"] > 0
+        for figure in ("no_gil_ns", "has_gil_ns", "gil_wait_ns", "acquired", "contended"):
+            assert thread[figure] is None, figure
+
+    def test_report_of_nothing_at_all(self, giltrace, python):
+        result = giltrace.trace(
+            *["--probe", "agent", "--python", python.path, "-c", "pass"],
+            env={**os.environ, "GILTRACE_AGENT_FILE": "/nonexistent/agent.so"},
+            prefix=[sys.executable, WITHOUT_PERF],
+        )
+        assert (result.summary["probe"], result.summary["processes"]) == ("none", [])
 
     def test_both_goes_on_with_probes(self, giltrace, python):
         result = giltrace.run(

@@ -1,4 +1,4 @@
-"""The GIL's intervals as the Chrome JSON has them, and what must hold for them always."""
+"""The intervals of GIL and states as the Chrome JSON has them, and what must hold for them always."""
 
 import itertools
 import json
@@ -7,6 +7,7 @@ from decimal import Decimal
 
 HELD = "GIL held"
 WAIT = "GIL wait"
+RUNNABLE, UNKNOWN_STATE = "R", "state unknown"  # any other slice of a state is a sleep
 
 
 def parse(text):
@@ -43,6 +44,7 @@ class Timeline:
         self.held = {tid: [] for tid in self.threads}
         self.waits = {tid: [] for tid in self.threads}
         self.unknown = {tid: [] for tid in self.threads}
+        self.states = {tid: [] for tid in self.threads}  # with the name before each
         self.holds = {  # by GIL, with the holder
             (process["pid"], gil["id"]): []
             for process in summary["processes"]
@@ -51,18 +53,22 @@ class Timeline:
         self._read(chrome["traceEvents"])
 
     def _read(self, events):
-        tid_of_track = {}
+        tid_of_track, tid_of_state = {}, {}
         for event in events:
             if event["ph"] == "M" and event["name"] == "thread_name":
-                match = re.search(r" \((\d+)\) GIL$", event["args"]["name"])
+                match = re.search(r" \((\d+)\) (GIL|state)$", event["args"]["name"])
                 if match:
-                    tid_of_track[event["pid"], event["tid"]] = int(match.group(1))
+                    tracks = tid_of_track if match.group(2) == "GIL" else tid_of_state
+                    tracks[event["pid"], event["tid"]] = int(match.group(1))
         for event in events:
             track = (event.get("pid"), event.get("tid"))
-            if event["ph"] != "X" or track not in tid_of_track:
+            if event["ph"] != "X" or not (track in tid_of_track or track in tid_of_state):
                 continue
             start = nanoseconds(event["ts"])
             interval = (start, start + nanoseconds(event["dur"]))
+            if track in tid_of_state:
+                self.states[tid_of_state[track]].append((event["name"], *interval))
+                continue
             tid = tid_of_track[track]
             kinds = {HELD: self.held, WAIT: self.waits}
             kinds.get(event["name"], self.unknown)[tid].append(interval)
@@ -85,6 +91,7 @@ class Timeline:
         """Asserts everything that is true of any trace."""
         for tid, thread in self.threads.items():
             self._check_thread(tid, thread)
+            self._check_states(tid, thread)
         self._check_holders()
         self._check_sums()
 
@@ -106,6 +113,24 @@ class Timeline:
             drawn = sum(end - start for start, end in intervals[tid])
             assert drawn == thread[key], f"{key} of {tid}: {drawn} in the timeline, {thread[key]}"
         every = sorted(self.held[tid] + self.waits[tid] + self.unknown[tid])
+        assert all(first[1] <= second[0] for first, second in itertools.pairwise(every))
+        if every:
+            assert thread["start_ns"] <= every[0][0] and every[-1][1] <= thread["end_ns"]
+
+    def _check_states(self, tid, thread):
+        """No slice while running; the others add up to the summary, and with it to the life."""
+        state, drawn = thread["state"], {"runnable_ns": 0, "unknown_ns": 0, "sleep_ns": 0}
+        if state is None:
+            assert not self.states[tid]
+            return
+        keys = {RUNNABLE: "runnable_ns", UNKNOWN_STATE: "unknown_ns"}
+        for name, start, end in self.states[tid]:
+            drawn[keys.get(name, "sleep_ns")] += end - start
+        assert drawn.items() <= state.items(), f"states of {tid}: {drawn} are drawn of {state}"
+        assert state["running_ns"] + sum(drawn.values()) == thread["total_ns"]
+        if state["sleep_gil_ns"] is not None:
+            assert state["sleep_gil_ns"] <= min(state["sleep_ns"], thread["gil_wait_ns"])
+        every = sorted((start, end) for _, start, end in self.states[tid])
         assert all(first[1] <= second[0] for first, second in itertools.pairwise(every))
         if every:
             assert thread["start_ns"] <= every[0][0] and every[-1][1] <= thread["end_ns"]

@@ -334,7 +334,6 @@ static void test_tasks_are_taken_apart(void **state)
 	builder_clear(&builder);
 }
 
-/* perf record -g of one event: no identifiers, counters and a call chain before the raw data. */
 /* They have no body: whose they are and when is in what is behind each record. */
 static void test_context_switches_are_passed_on(void **state)
 {
@@ -364,6 +363,7 @@ static void test_context_switches_are_passed_on(void **state)
 	assert_int_equal(gt_perfdata_next(perfdata, &record), 0);
 }
 
+/* perf record -g of one event: no identifiers, counters and a call chain before the raw data. */
 static void test_raw_data_is_found_behind_other_fields(void **state)
 {
 	struct perf_event_attr attr = {
