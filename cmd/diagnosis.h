@@ -3,46 +3,29 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/utsname.h>
 
-#include "base/array.h"
+#include "cmd/agent_file.h"
+#include "cmd/calibration.h"
+#include "cmd/rights.h"
 #include "cmd/traced_python.h"
 #include "record/event_kinds.h"
 
 struct gt_options;
 
-/* How often a thread of the calibration run did each. */
-struct gt_calibration_thread {
-	uint32_t tid;
-	uint64_t take, acquired, release;
-};
-
-/* Half a second of two threads that compute, traced. */
-struct gt_calibration {
-	bool has_run, ok;
-	char *problem; /* NULL, or what went wrong and what to do */
-	GT_ARRAY(struct gt_calibration_thread) threads;
-	uint64_t has_ns;  /* the sum of all holds of the one GIL */
-	uint64_t wall_ns; /* the whole run */
-	uint64_t lost, inferred;
-};
-
 struct gt_diagnosis {
 	struct utsname kernel;
-	uint32_t uid;
-	uint64_t capabilities; /* effective ones, a bit each */
-	bool has_paranoid;
-	int paranoid;
-	const char *tracefs; /* NULL: not mounted, and cannot be */
-	bool can_probe;
-	char *rights_problem;
+	struct gt_rights rights;
 	bool events[GT_EVENT_KINDS];
+	struct gt_obstacle state_obstacle; /* to recording context switches */
 	struct gt_traced_python python;
 	bool has_python, has_sites;
 	char *python_problem;
-	struct gt_calibration calibration;
-	bool ok; /* tracing will work */
+	struct gt_agent_file agent_file;
+	bool can_use_agent;
+	struct gt_obstacle agent_obstacle;
+	struct gt_calibration by_uprobes, by_agent;
+	bool ok; /* tracing will work, by one way at least */
 };
 
 /* Finds everything out, into DIAGNOSIS, which is empty before. The caller clears it. */

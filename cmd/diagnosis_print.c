@@ -1,35 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/time.h"
 #include "cmd/diagnosis.h"
 #include "elf/elf_file.h"
-#include "python/gil_sites_json.h"
 
-/* Those that have to do with tracing. */
-static const struct {
-	const char *name;
-	int bit;
-} capabilities[] = {
-	{"CAP_SYS_ADMIN", CAP_SYS_ADMIN},
-	{"CAP_PERFMON", CAP_PERFMON},
-	{"CAP_SYS_PTRACE", CAP_SYS_PTRACE},
-	{"CAP_IPC_LOCK", CAP_IPC_LOCK},
-};
-
-static bool has_capability(const struct gt_diagnosis *diagnosis, int bit)
+/* "no" is what does not work, and need not, as another way does. */
+static void print_row(const char *name, bool ok, bool is_needed)
 {
-	return diagnosis->capabilities >> bit & 1;
-}
-
-static void print_row(const char *name, bool ok)
-{
-	printf("%-12s %-7s ", name, ok ? "ok" : "FAILED");
+	printf("%-12s %-7s ", name, ok ? "ok" : is_needed ? "FAILED" : "no");
 }
 
 /* What went wrong and what to do, indented below its row. */
@@ -45,23 +27,34 @@ static void print_problem(const char *problem)
 	}
 }
 
+static void print_obstacle(const struct gt_obstacle *obstacle)
+{
+	_cleanup_free_ char *text = gt_obstacle_text(obstacle);
+
+	print_problem(text);
+}
+
 static void print_rights(const struct gt_diagnosis *diagnosis)
 {
-	bool any = false;
+	const struct gt_rights *rights = &diagnosis->rights;
+	bool any = false, has;
+	const char *name;
 
-	print_row("rights", diagnosis->can_probe);
-	printf("user %" PRIu32, diagnosis->uid);
-	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++) {
-		if (!has_capability(diagnosis, capabilities[i].bit))
+	print_row("rights", rights->can_probe, !diagnosis->by_agent.ok);
+	printf("user %" PRIu32, rights->uid);
+	for (size_t i = 0; (name = gt_rights_capability(rights, i, &has)); i++) {
+		if (!has)
 			continue;
-		printf(", %s", capabilities[i].name);
+		printf(", %s", name);
 		any = true;
 	}
 	printf("%s\n", any ? "" : ", no capabilities");
-	if (diagnosis->has_paranoid)
-		printf("%21sperf_event_paranoid is %d\n", "", diagnosis->paranoid);
-	printf("%21stracefs: %s\n", "", diagnosis->tracefs ? diagnosis->tracefs : "none");
-	print_problem(diagnosis->rights_problem);
+	if (rights->has_paranoid)
+		printf("%21sperf_event_paranoid is %d\n", "", rights->paranoid);
+	if (rights->is_filtered)
+		printf("%21sa seccomp filter looks at the system calls\n", "");
+	printf("%21stracefs: %s\n", "", rights->tracefs ? rights->tracefs : "none");
+	print_obstacle(&rights->obstacle);
 }
 
 static void print_events(const struct gt_diagnosis *diagnosis)
@@ -70,15 +63,15 @@ static void print_events(const struct gt_diagnosis *diagnosis)
 
 	for (enum gt_event_kind kind = 0; kind < GT_EVENT_KINDS; kind++)
 		any |= diagnosis->events[kind];
-	print_row("events", any);
+	print_row("events", any, !diagnosis->by_agent.ok);
 	for (enum gt_event_kind kind = 0; kind < GT_EVENT_KINDS; kind++)
 		printf("%s%s%s", kind ? ", " : "", diagnosis->events[kind] ? "" : "no ",
 		       gt_event_kind_name(kind));
 	putchar('\n');
-	if (!any)
-		print_problem("perf_event_open is refused altogether\n"
-			      "  allow it: docker run --privileged, or a lower "
-			      "kernel.perf_event_paranoid");
+	if (!diagnosis->state_obstacle.cause)
+		return;
+	printf("%21sno on/off CPU with --state-detect:\n", "");
+	print_obstacle(&diagnosis->state_obstacle);
 }
 
 static void print_python(const struct gt_diagnosis *diagnosis)
@@ -87,7 +80,7 @@ static void print_python(const struct gt_diagnosis *diagnosis)
 	const struct gt_elf *elf = diagnosis->python.elf;
 	const struct gt_gil_sites *sites = &diagnosis->python.sites;
 
-	print_row("python", diagnosis->has_python);
+	print_row("python", diagnosis->has_python, true);
 	if (!diagnosis->has_python) {
 		putchar('\n');
 		print_problem(diagnosis->python_problem);
@@ -100,7 +93,7 @@ static void print_python(const struct gt_diagnosis *diagnosis)
 	if (diagnosis->python.is_free_threaded)
 		printf("%21sfree-threaded, and its GIL is %s\n", "",
 		       interpreter->is_gil_enabled ? "on" : "off");
-	print_row("sites", diagnosis->has_sites);
+	print_row("sites", diagnosis->has_sites, true);
 	if (!diagnosis->has_sites) {
 		putchar('\n');
 		print_problem(diagnosis->python_problem);
@@ -113,17 +106,26 @@ static void print_python(const struct gt_diagnosis *diagnosis)
 	putchar('\n');
 }
 
-static void print_calibration(const struct gt_calibration *calibration)
+static void print_agent(const struct gt_diagnosis *diagnosis)
 {
-	print_row("calibration", calibration->ok);
-	if (!calibration->has_run && !calibration->problem) {
-		printf("not run, because of the above\n");
+	if (!diagnosis->has_sites)
 		return;
-	}
-	if (!calibration->has_run) {
+	print_row("agent", diagnosis->can_use_agent, !diagnosis->by_uprobes.ok);
+	if (diagnosis->can_use_agent)
+		printf("%s\n", diagnosis->agent_file.path);
+	else
 		putchar('\n');
+	print_obstacle(&diagnosis->agent_obstacle);
+}
+
+static void print_way(const struct gt_calibration *calibration, const char *way, bool is_first)
+{
+	printf("%*s%s: ", is_first ? 0 : 21, "", way);
+	if (!calibration->has_run) {
+		puts(calibration->problem ? "it did not run" : "not run, because of the above");
 	} else {
-		printf("the GIL was held for %" PRIu64 " of %" PRIu64 " ms\n",
+		printf("%sthe GIL was held for %" PRIu64 " of %" PRIu64 " ms\n",
+		       calibration->ok ? "" : "not as it should be: ",
 		       calibration->has_ns / GT_NS_PER_MS, calibration->wall_ns / GT_NS_PER_MS);
 		gt_array_for_each (&calibration->threads, thread)
 			printf("%21sthread %" PRIu32 ": %" PRIu64 " take, %" PRIu64
@@ -135,118 +137,21 @@ static void print_calibration(const struct gt_calibration *calibration)
 
 int gt_diagnosis_print(const struct gt_diagnosis *diagnosis)
 {
-	print_row("kernel", true);
+	print_row("kernel", true, true);
 	printf("%s %s on %s\n", diagnosis->kernel.sysname, diagnosis->kernel.release,
 	       diagnosis->kernel.machine);
 	print_rights(diagnosis);
 	print_events(diagnosis);
 	print_python(diagnosis);
-	print_calibration(&diagnosis->calibration);
-	printf("\n%s\n", diagnosis->ok ? "giltrace can trace this Python."
-				       : "giltrace cannot trace this Python: see what FAILED.");
+	print_agent(diagnosis);
+	print_row("calibration", diagnosis->ok, true);
+	print_way(&diagnosis->by_uprobes, "with the kernel's probes", true);
+	print_way(&diagnosis->by_agent, "with the agent", false);
+	if (!diagnosis->ok)
+		puts("\ngiltrace cannot trace this Python: see what FAILED.");
+	else if (diagnosis->rights.can_probe && !diagnosis->by_uprobes.ok)
+		puts("\ngiltrace can trace this Python, with --probe agent.");
+	else
+		puts("\ngiltrace can trace this Python.");
 	return ferror(stdout) || fflush(stdout) ? -EIO : 0;
-}
-
-static json_t *rights_json(const struct gt_diagnosis *diagnosis)
-{
-	json_t *object = json_object(), *names = json_array();
-
-	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++)
-		if (has_capability(diagnosis, capabilities[i].bit))
-			gt_json_append(&names, json_string(capabilities[i].name));
-	gt_json_set(&object, "uid", gt_json_integer(diagnosis->uid));
-	gt_json_set(&object, "capabilities", names);
-	gt_json_set(&object, "perf_event_paranoid",
-		    diagnosis->has_paranoid ? json_integer(diagnosis->paranoid) : json_null());
-	gt_json_set(&object, "tracefs", gt_json_text(diagnosis->tracefs));
-	gt_json_set(&object, "probes", json_boolean(diagnosis->can_probe));
-	gt_json_set(&object, "problem", gt_json_text(diagnosis->rights_problem));
-	return object;
-}
-
-static json_t *events_json(const struct gt_diagnosis *diagnosis)
-{
-	json_t *object = json_object();
-
-	for (enum gt_event_kind kind = 0; kind < GT_EVENT_KINDS; kind++)
-		gt_json_set(&object, gt_event_kind_name(kind),
-			    json_boolean(diagnosis->events[kind]));
-	return object;
-}
-
-static json_t *python_json(const struct gt_diagnosis *diagnosis)
-{
-	const struct gt_interpreter *interpreter = &diagnosis->python.interpreter;
-	const struct gt_elf *elf = diagnosis->python.elf;
-	json_t *object = json_object();
-
-	gt_json_set(&object, "path", gt_json_text(interpreter->program));
-	gt_json_set(&object, "library", gt_json_text(interpreter->library));
-	gt_json_set(&object, "version", gt_json_text(interpreter->version));
-	gt_json_set(&object, "build_id",
-		    gt_json_text(elf && gt_elf_build_id(elf)[0] ? gt_elf_build_id(elf) : NULL));
-	gt_json_set(&object, "stripped", elf ? json_boolean(gt_elf_is_stripped(elf)) : json_null());
-	gt_json_set(&object, "free_threaded",
-		    elf ? json_boolean(diagnosis->python.is_free_threaded) : json_null());
-	gt_json_set(&object, "problem",
-		    gt_json_text(diagnosis->has_sites ? NULL : diagnosis->python_problem));
-	return object;
-}
-
-static json_t *sites_json(const struct gt_diagnosis *diagnosis)
-{
-	json_t *object;
-
-	if (!diagnosis->has_sites)
-		return json_null();
-	object = json_object();
-	gt_gil_sites_set_json(&object, &diagnosis->python.sites);
-	gt_json_set(&object, "found_by", gt_json_text(diagnosis->python.sites.found_by));
-	return object;
-}
-
-static json_t *calibration_json(const struct gt_calibration *calibration)
-{
-	json_t *object, *threads;
-
-	if (!calibration->has_run && !calibration->problem)
-		return json_null();
-	object = json_object();
-	threads = json_array();
-	gt_array_for_each (&calibration->threads, thread) {
-		json_t *counts = json_object();
-
-		gt_json_set(&counts, "tid", gt_json_integer(thread->tid));
-		gt_json_set(&counts, "take", gt_json_integer(thread->take));
-		gt_json_set(&counts, "acquired", gt_json_integer(thread->acquired));
-		gt_json_set(&counts, "release", gt_json_integer(thread->release));
-		gt_json_append(&threads, counts);
-	}
-	gt_json_set(&object, "ok", json_boolean(calibration->ok));
-	gt_json_set(&object, "has_ns", gt_json_integer(calibration->has_ns));
-	gt_json_set(&object, "wall_ns", gt_json_integer(calibration->wall_ns));
-	gt_json_set(&object, "lost", gt_json_integer(calibration->lost));
-	gt_json_set(&object, "inferred", gt_json_integer(calibration->inferred));
-	gt_json_set(&object, "threads", threads);
-	gt_json_set(&object, "problem", gt_json_text(calibration->problem));
-	return object;
-}
-
-int gt_diagnosis_print_json(const struct gt_diagnosis *diagnosis)
-{
-	_cleanup_(json_decrefp) json_t *object = json_object();
-	json_t *kernel = json_object();
-
-	gt_json_set(&kernel, "release", gt_json_text(diagnosis->kernel.release));
-	gt_json_set(&kernel, "machine", gt_json_text(diagnosis->kernel.machine));
-	gt_json_set(&object, "kernel", kernel);
-	gt_json_set(&object, "rights", rights_json(diagnosis));
-	gt_json_set(&object, "events", events_json(diagnosis));
-	gt_json_set(&object, "python", python_json(diagnosis));
-	gt_json_set(&object, "sites", sites_json(diagnosis));
-	gt_json_set(&object, "calibration", calibration_json(&diagnosis->calibration));
-	gt_json_set(&object, "ok", json_boolean(diagnosis->ok));
-	if (!object || json_dumpf(object, stdout, JSON_INDENT(2)) < 0)
-		return -EIO;
-	return putchar('\n') < 0 || fflush(stdout) ? -EIO : 0;
 }

@@ -122,7 +122,7 @@ static void describe_directory(struct gt_recording *recording)
 	report->python_version = meta->version;
 	report->python_build_id = meta->build_id;
 	/* Of both ways, the trace is that of the uprobes. */
-	report->probe = meta->probe && strcmp(meta->probe, "agent") == 0 ? "agent" : "uprobe";
+	report->probe = meta->probe && strcmp(meta->probe, "both") != 0 ? meta->probe : "uprobe";
 	report->found_by = meta->found_by;
 	report->clock = "CLOCK_MONOTONIC";
 	report->exit_status = meta->exit_status;

@@ -3,25 +3,28 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <libutil.h>
-
 #include "base/log.h"
+#include "cmd/help.h"
+#include "cmd/option_values.h"
 
 #define DEFAULT_OUTPUT "giltrace.html"
 #define DEFAULT_DIRECTORY "giltrace.data"
-#define MIN_BUFFER_BYTES UINT64_C(4096)
-#define MAX_BUFFER_BYTES (UINT64_C(1) << 30)
 
 enum {
-	OPTION_BUFFER_SIZE = 256,
+	OPTION_AGENT_CLOCK = 256,
+	OPTION_BUFFER_SIZE,
+	OPTION_FLIGHT_RECORDER,
 	OPTION_GROUP,
 	OPTION_JSON,
 	OPTION_KEEP_DATA,
+	OPTION_NO_STATE_DETECT,
+	OPTION_PROBE,
 	OPTION_PYTHON,
+	OPTION_STATE_DETECT,
 	OPTION_SUMMARY_JSON,
 	OPTION_HELP,
 	OPTION_VERSION,
@@ -32,6 +35,11 @@ static const struct option long_options[] = {
 	{"summary-json", required_argument, NULL, OPTION_SUMMARY_JSON},
 	{"keep-data", required_argument, NULL, OPTION_KEEP_DATA},
 	{"python", required_argument, NULL, OPTION_PYTHON},
+	{"probe", required_argument, NULL, OPTION_PROBE},
+	{"state-detect", no_argument, NULL, OPTION_STATE_DETECT},
+	{"no-state-detect", no_argument, NULL, OPTION_NO_STATE_DETECT},
+	{"flight-recorder", required_argument, NULL, OPTION_FLIGHT_RECORDER},
+	{"agent-clock", required_argument, NULL, OPTION_AGENT_CLOCK},
 	{"buffer-size", required_argument, NULL, OPTION_BUFFER_SIZE},
 	{"group", required_argument, NULL, OPTION_GROUP},
 	{"json", no_argument, NULL, OPTION_JSON},
@@ -61,6 +69,11 @@ static const struct {
 	{'o', VERB(RUN) | VERB(REPORT)},
 	{OPTION_SUMMARY_JSON, VERB(RUN) | VERB(REPORT)},
 	{OPTION_KEEP_DATA, VERB(RUN) | VERB(RECORD)},
+	{OPTION_PROBE, VERB(RUN) | VERB(RECORD)},
+	{OPTION_STATE_DETECT, VERB(RUN) | VERB(RECORD)},
+	{OPTION_NO_STATE_DETECT, VERB(RUN) | VERB(RECORD)},
+	{OPTION_FLIGHT_RECORDER, VERB(RUN) | VERB(RECORD)},
+	{OPTION_AGENT_CLOCK, VERB(RUN) | VERB(RECORD)},
 	{OPTION_BUFFER_SIZE, VERB(RUN) | VERB(RECORD)},
 	{'m', VERB(RUN) | VERB(RECORD)},
 	{'c', VERB(RUN) | VERB(RECORD)},
@@ -82,33 +95,9 @@ static const struct {
 	{"del", GT_PROBE_DELETE},
 };
 
-static const char help[] =
-	"Usage: giltrace [OPTIONS] [--] SCRIPT [ARGS...]\n"
-	"       giltrace [OPTIONS] -m MODULE [ARGS...]\n"
-	"       giltrace [OPTIONS] -c CODE [ARGS...]\n"
-	"       giltrace record [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGS...]\n"
-	"       giltrace report [OPTIONS] [DIR | perf.data]\n"
-	"       giltrace doctor [--python PATH] [--json]\n"
-	"       giltrace probe add | list | del [--python PATH] [--group NAME]\n"
-	"\n"
-	"Runs a Python program, and tells which of its threads hold the GIL, which wait for\n"
-	"it, and for whom: a summary on stderr, and a timeline in giltrace.html.\n"
-	"\n"
-	"  -o, --output FILE     write the timeline to FILE: .html for a page, .json or .json.gz\n"
-	"                        for Chrome's trace format; may be given more than once\n"
-	"      --summary-json FILE   write the summary as JSON\n"
-	"      --keep-data DIR   keep the recorded data in DIR, for `giltrace report DIR`\n"
-	"      --python PATH     the interpreter (default: what python3 on PATH really runs)\n"
-	"      --buffer-size SIZE    of each CPU's ring, such as 512K or 64M; at least\n"
-	"                        128K, and rounded up to a power of two\n"
-	"      --group NAME      of the probes that `giltrace probe` manages (default: gil)\n"
-	"      --json            let doctor write JSON\n"
-	"  -v, --verbose         say more\n"
-	"  -q, --quiet           say nothing but errors\n"
-	"      --help, --version\n"
-	"\n"
-	"giltrace exits with the program's status; its own failures are 125, a program that\n"
-	"cannot be executed 126, one that is not found 127.\n";
+/* The words that an option may have behind it, in the order of its enum. */
+static const char *const probe_ways[] = {"auto", "uprobe", "agent", "both", NULL};
+static const char *const agent_clocks[] = {"auto", "tsc", "monotonic", NULL};
 
 bool gt_options_is_verb(const char *name)
 {
@@ -124,18 +113,27 @@ static int usage_error(const char *text, const char *what)
 	return -EINVAL;
 }
 
-static int parse_size(const char *text, uint64_t *ret)
+static int parse_probe_way(const char *text, enum gt_probe_way *ret)
 {
-	uint64_t size;
+	int word, r = gt_option_parse_word("--probe", text, probe_ways, &word);
 
-	if (expand_number(text, &size) < 0 || size < MIN_BUFFER_BYTES || size > MAX_BUFFER_BYTES) {
-		gt_error("'%s' is no size for a buffer\n  give one up to 1G, such as 512K; less "
-			 "than 128K is taken as that",
-			 text);
-		return -EINVAL;
-	}
-	*ret = size;
-	return 0;
+	if (r > 0)
+		*ret = (enum gt_probe_way)word;
+	return r;
+}
+
+static int parse_agent_clock(const char *text, enum gt_clock_choice *ret)
+{
+	int word, r = gt_option_parse_word("--agent-clock", text, agent_clocks, &word);
+
+	if (r < 0)
+		return r;
+#ifndef __x86_64__
+	if (word == GT_CLOCK_CHOICE_TSC)
+		return usage_error("only x86 has a time-stamp counter: no --agent-clock", text);
+#endif
+	*ret = (enum gt_clock_choice)word;
+	return 1;
 }
 
 /* 1 to go on, 0 when answered, or a negative errno. */
@@ -178,13 +176,23 @@ static int parse_option(int option, struct gt_options *options)
 	case OPTION_PYTHON:
 		options->python = optarg;
 		return 1;
-	case OPTION_BUFFER_SIZE: {
-		int r = parse_size(optarg, &options->buffer_bytes);
-
-		return r < 0 ? r : 1;
-	}
+	case OPTION_BUFFER_SIZE:
+		return gt_option_parse_size(optarg, &options->buffer_bytes);
+	case OPTION_PROBE:
+		return parse_probe_way(optarg, &options->probe_way);
+	case OPTION_STATE_DETECT:
+		options->state_detect = true;
+		return 1;
+	case OPTION_NO_STATE_DETECT:
+		options->state_detect = false;
+		return 1;
+	case OPTION_FLIGHT_RECORDER:
+		return gt_option_parse_seconds("--flight-recorder", optarg,
+					       &options->flight_recorder_ns);
+	case OPTION_AGENT_CLOCK:
+		return parse_agent_clock(optarg, &options->agent_clock);
 	case OPTION_HELP:
-		fputs(help, stdout);
+		fputs(gt_help, stdout);
 		return 0;
 	case OPTION_VERSION:
 		puts("giltrace " GILTRACE_VERSION);
@@ -255,6 +263,27 @@ static int parse_target(int argc, char *argv[], struct gt_options *options)
 		options->script = argv[optind++];
 	}
 	options->arguments = &argv[optind];
+	return 1;
+}
+
+/* What some ways of probing cannot do. */
+static int check_probe_way(const struct gt_options *options)
+{
+	bool uses_uprobes = options->probe_way == GT_PROBE_WAY_UPROBE ||
+			    options->probe_way == GT_PROBE_WAY_BOTH;
+
+	if (options->flight_recorder_ns > 0 && uses_uprobes) {
+		gt_error("--flight-recorder does not go with --probe %s: probes of the kernel keep "
+			 "all\n  leave --probe out, or give --probe agent",
+			 probe_ways[options->probe_way]);
+		return -EINVAL;
+	}
+	if (options->agent_clock != GT_CLOCK_CHOICE_AUTO &&
+	    options->probe_way == GT_PROBE_WAY_UPROBE) {
+		gt_error("--agent-clock does not go with --probe uprobe: the kernel has a clock of "
+			 "its own\n  leave it out, or give --probe agent");
+		return -EINVAL;
+	}
 	return 1;
 }
 
@@ -330,6 +359,8 @@ static int parse(int argc, char *argv[], struct gt_options *options)
 			return r;
 	}
 	r = parse_operands(argc, argv, options);
+	if (r > 0)
+		r = check_probe_way(options);
 	if (r <= 0)
 		return r;
 	return set_defaults(options);

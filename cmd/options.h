@@ -19,14 +19,22 @@ enum gt_probe_way {
 	GT_PROBE_WAY_BOTH, /* to compare them */
 };
 
+/* What the agent reads the time from. */
+enum gt_clock_choice {
+	GT_CLOCK_CHOICE_AUTO, /* the faster one, where it can be trusted */
+	GT_CLOCK_CHOICE_TSC,
+	GT_CLOCK_CHOICE_MONOTONIC,
+};
+
 struct gt_options {
 	enum gt_verb verb;
 	GT_ARRAY(const char *) outputs; /* -o */
 	const char *summary_json;
 	const char *directory; /* of the trace: --keep-data, or what to report */
 	const char *python;
-	uint64_t buffer_bytes; /* of each CPU's ring; 0: not given */
+	uint64_t buffer_bytes; /* of each CPU's ring, or that all agents share; 0: not given */
 	enum gt_probe_way probe_way;
+	enum gt_clock_choice agent_clock;
 	uint64_t flight_recorder_ns; /* keep the newest only; 0: keep all */
 	bool state_detect;
 	bool quiet;

@@ -13,19 +13,16 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "cmd/capture.h"
 #include "cmd/exit_status.h"
 #include "cmd/options.h"
+#include "cmd/probe_choice.h"
+#include "cmd/trace_directory.h"
 #include "cmd/traced_python.h"
 #include "cmd/verbs.h"
-#include "probes/tracefs.h"
-#include "probes/trap_cost.h"
-#include "probes/uprobe.h"
 #include "record/meta.h"
-#include "record/pass.h"
 #include "record/session.h"
 #include "record/target.h"
-
-#define DEFAULT_BUFFER_BYTES (UINT64_C(16) << 20)
 
 /* Python would find it out too, but only when everything has been set up and recorded. */
 static int check_script(const char *script)
@@ -84,21 +81,6 @@ static char **target_arguments(const struct gt_options *options, const char *pro
 	return arguments;
 }
 
-/* What all rings together may take of a large machine's memory: an eighth. */
-static uint64_t default_buffer_bytes(void)
-{
-	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t bytes = DEFAULT_BUFFER_BYTES;
-
-	if (pages <= 0 || page_bytes <= 0 || cpus <= 0)
-		return bytes;
-	while (bytes > (UINT64_C(1) << 20) &&
-	       bytes * (uint64_t)cpus > (uint64_t)pages * (uint64_t)page_bytes / 8)
-		bytes /= 2;
-	return bytes;
-}
-
 static int shell_status(int status)
 {
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -134,7 +116,6 @@ static int describe(struct gt_meta *meta, struct gt_traced_python *python, char 
 	    copy_text(&meta->gil_file, gt_interpreter_gil_file(interpreter)) < 0 ||
 	    copy_text(&meta->version, interpreter->version) < 0 ||
 	    copy_text(&meta->build_id, gt_elf_build_id(python->elf)) < 0 ||
-	    copy_text(&meta->probe, "uprobe") < 0 ||
 	    copy_text(&meta->found_by, python->sites.found_by) < 0)
 		return -ENOMEM;
 	/* Given to META, which outlives them. */
@@ -144,88 +125,68 @@ static int describe(struct gt_meta *meta, struct gt_traced_python *python, char 
 	meta->realtime_ns = gt_clock_ns(CLOCK_REALTIME);
 	meta->recorder_pid = (uint32_t)getpid();
 	meta->exit_status = -1;
-	meta->event_cost_ns = -1;
 	return 0;
 }
 
-static void measure_cost(const struct gt_uprobes *uprobes, struct gt_meta *meta)
+/* Under another name first, so that a giltrace that is killed leaves a whole one. */
+static int write_meta(const struct gt_meta *meta, const char *directory)
 {
-	uint64_t ns;
-	int r = gt_trap_cost_measure(uprobes, &ns);
+	_cleanup_free_ char *path = gt_format("%s/%s", directory, GT_TRACE_META_FILE);
+	_cleanup_free_ char *new_path = gt_format("%s/%s", directory, GT_TRACE_NEW_META_FILE);
+	int r;
 
-	if (r < 0) {
-		gt_debug_errno(r, "cannot measure what a probe costs");
-		return;
-	}
-	meta->event_cost_ns = (int64_t)ns;
-	gt_debug("a probe costs %" PRIu64 " ns", ns);
+	if (!path || !new_path)
+		return gt_error_oom();
+	r = gt_meta_write(meta, new_path);
+	if (r == 0 && rename(new_path, path) < 0)
+		r = gt_error_errno(-errno, "cannot write %s", path);
+	if (r < 0)
+		(void)unlink(new_path);
+	return r;
 }
 
 /* Opens everything around a target that is held, lets it run, and closes everything again. */
-static int record_target(const char *directory, const struct gt_traced_python *python,
-			 char *const *arguments, struct gt_meta *meta, int *ret_wait_status)
+static int record_target(const struct gt_capture_spec *spec, struct gt_meta *meta,
+			 int *ret_wait_status)
 {
-	const struct gt_interpreter *interpreter = &python->interpreter;
 	_cleanup_(gt_session_freep) struct gt_session *session = NULL;
-	_cleanup_(gt_uprobes_removep) struct gt_uprobes *uprobes = NULL;
+	_cleanup_(gt_capture_closep) struct gt_capture *capture = NULL;
 	_cleanup_(gt_target_freep) struct gt_target *target = NULL;
-	_cleanup_(gt_pass_closep) struct gt_pass *pass = NULL;
-	_cleanup_free_ char *path = gt_format("%s/gil.perf.data", directory);
-	struct gt_pass_tracepoint tracepoints[GT_GIL_SITE_RETAKE];
-	struct gt_session_source source;
-	struct gt_pass_counts counts;
+	struct gt_session_source *sources;
 	struct gt_target_spec target_spec = {
-		.program = interpreter->program,
-		.argv = arguments,
-		.environment = interpreter->environment ? interpreter->environment : environ,
+		.program = spec->python->interpreter.program,
+		.argv = spec->arguments,
 	};
-	struct gt_pass_spec pass_spec = {
-		.path = path,
-		.what = "the GIL's events",
-		.probed = gt_elf_path(python->elf),
-		.tracepoints = tracepoints,
-		.tracepoint_count = ARRAY_SIZE(tracepoints),
-		.ring_bytes = meta->buffer_bytes,
-		.command = arguments,
-	};
+	uint32_t source_count;
 	int r;
 
-	if (!path)
-		return gt_error_oom();
-	r = gt_tracefs_find(&pass_spec.tracefs);
-	if (r < 0)
-		return r;
-	gt_uprobes_remove_leftovers();
 	r = gt_session_new(&session);
 	if (r < 0)
 		return r;
-	r = gt_uprobes_install(NULL, python->elf, &meta->sites, &uprobes);
+	r = gt_capture_new(spec, &capture);
 	if (r < 0)
 		return r;
-	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_RETAKE; kind++)
-		tracepoints[kind] = (struct gt_pass_tracepoint){gt_uprobes_group(uprobes),
-								gt_gil_site_name(kind)};
-	measure_cost(uprobes, meta);
+	target_spec.environment = gt_capture_environment(capture);
 	gt_session_init_target(session, &target_spec);
 	r = gt_target_fork(&target_spec, &target);
 	if (r < 0)
 		return r;
-	r = gt_pass_open(&pass_spec, gt_target_pid(target), &pass);
+	r = gt_capture_open(capture, gt_target_pid(target));
 	if (r < 0)
 		return r;
-	source = gt_pass_source(pass);
-	r = gt_session_run(session, target, &source, 1, ret_wait_status);
+	r = gt_capture_describe(capture, meta);
+	if (r == 0)
+		r = write_meta(meta, spec->directory);
 	if (r < 0)
 		return r;
-	if (source.has_failed)
-		return -EIO;
-	r = gt_pass_finish(pass, &counts);
-	if (r < 0)
+	sources = gt_capture_sources(capture, &source_count);
+	r = gt_session_run(session, target, sources, source_count, ret_wait_status);
+	if (r < 0) {
+		/* There is nothing to report. */
+		gt_trace_directory_empty(spec->directory);
 		return r;
-	meta->lost = counts.lost;
-	gt_debug("recorded %" PRIu64 " GIL events in %" PRIu64 " bytes, lost %" PRIu64,
-		 counts.samples, counts.bytes, counts.lost);
-	return 0;
+	}
+	return gt_capture_finish(capture, meta);
 }
 
 static bool is_directory(const char *path)
@@ -240,13 +201,16 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 	_cleanup_(gt_traced_python_clear) struct gt_traced_python python = {0};
 	_cleanup_(gt_meta_clear) struct gt_meta meta = {0};
 	_cleanup_free_ char **arguments = NULL;
-	_cleanup_free_ char *meta_path = gt_format("%s/meta.json", directory);
+	_cleanup_(gt_probe_choice_clear) struct gt_probe_choice choice = {0};
+	struct gt_capture_spec spec = {
+		.directory = directory,
+		.options = options,
+		.python = &python,
+		.sites = &meta.sites,
+		.choice = &choice,
+	};
 	int status, r;
 
-	if (!meta_path) {
-		gt_error_oom();
-		return GT_EXIT_FAILURE;
-	}
 	r = gt_traced_python_find(options, &python);
 	if (r != 0)
 		return r;
@@ -260,6 +224,8 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 			   "GIL on;\n"
 			   "  PYTHON_GIL=1 does, too",
 			   python.interpreter.program);
+	if (gt_probe_choose(options, &python, &choice) < 0)
+		return GT_EXIT_FAILURE;
 	if (mkdir(directory, 0777) < 0 && (errno != EEXIST || !is_directory(directory))) {
 		gt_error_errno(-errno,
 			       "cannot make the directory %s\n"
@@ -268,7 +234,7 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 		return GT_EXIT_FAILURE;
 	}
 	/* What an earlier recording left there is not about this one. */
-	(void)unlink(meta_path);
+	gt_trace_directory_empty(directory);
 	arguments = target_arguments(options, python.interpreter.program);
 	if (!arguments) {
 		gt_error_oom();
@@ -276,12 +242,13 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 	}
 	if (describe(&meta, &python, arguments) < 0)
 		return GT_EXIT_FAILURE;
-	meta.buffer_bytes = options->buffer_bytes ? options->buffer_bytes : default_buffer_bytes();
-	if (record_target(directory, &python, arguments, &meta, &status) < 0)
+	spec.arguments = arguments;
+	if (record_target(&spec, &meta, &status) < 0)
 		return GT_EXIT_FAILURE;
 	*ret_status = shell_status(status);
 	meta.exit_status = *ret_status;
-	return gt_meta_write(&meta, meta_path) < 0 ? GT_EXIT_FAILURE : 0;
+	meta.is_complete = true;
+	return write_meta(&meta, directory) < 0 ? GT_EXIT_FAILURE : 0;
 }
 
 int gt_record(const struct gt_options *options)

@@ -116,6 +116,22 @@ static int open_agents(const struct gt_meta *meta, struct gt_sources *sources)
 	return open_agent(meta, sources, sources->gil);
 }
 
+/* Nobody has watched the GIL: there may be tasks at the most. */
+static int open_tasks(struct gt_sources *sources)
+{
+	int r = try_perf(sources->gil_path, GT_PERF_WANTS_TASKS, "there are no threads to report",
+			 &sources->gil_perfdata, &sources->gil);
+
+	if (r == -ENOMEM)
+		return r;
+	if (sources->gil)
+		add_source(sources, next_of_optional, sources->gil);
+	else
+		sources->stream =
+			(struct gt_event_source){.next = gt_merge_next, .object = &sources->merge};
+	return 0;
+}
+
 static int open_states(const struct gt_meta *meta, struct gt_sources *sources)
 {
 	int r;
@@ -166,6 +182,7 @@ int gt_sources_open_directory(const char *path, const struct gt_meta *meta,
 			      struct gt_sources *sources)
 {
 	bool has_agent = meta->probe && strcmp(meta->probe, "agent") == 0;
+	bool has_none = meta->probe && strcmp(meta->probe, "none") == 0;
 	int r;
 
 	sources->gil_path = gt_format("%s/gil.perf.data", path);
@@ -174,6 +191,7 @@ int gt_sources_open_directory(const char *path, const struct gt_meta *meta,
 	if (!sources->gil_path || !sources->state_path || !sources->agent_path)
 		return gt_error_oom();
 	r = has_agent	  ? open_agents(meta, sources)
+	    : has_none	  ? open_tasks(sources)
 	    : meta->probe ? open_uprobes(meta, sources)
 			  : gt_sources_open_file(sources->gil_path, sources);
 	if (r < 0)

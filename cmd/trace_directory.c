@@ -10,18 +10,35 @@
 #include "base/log.h"
 #include "base/temporary.h"
 
-/* Calls FUNCTION for the directory, then for the files in it: a signal handler cannot look. */
-static void for_each_note(const char *path, void (*function)(const char *path))
+static void for_each_file(const char *path, void (*function)(const char *path))
 {
-	static const char *const names[] = {"gil.perf.data", "meta.json"};
+	static const char *const names[] = {GT_TRACE_GIL_FILE, GT_TRACE_STATE_FILE,
+					    GT_TRACE_AGENT_FILE, GT_TRACE_META_FILE,
+					    GT_TRACE_NEW_META_FILE};
 
-	function(path);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		_cleanup_free_ char *file = gt_format("%s/%s", path, names[i]);
 
 		if (file)
 			function(file);
 	}
+}
+
+/* Calls FUNCTION for the directory, then for the files in it: a signal handler cannot look. */
+static void for_each_note(const char *path, void (*function)(const char *path))
+{
+	function(path);
+	for_each_file(path, function);
+}
+
+static void remove_file(const char *path)
+{
+	(void)unlink(path);
+}
+
+void gt_trace_directory_empty(const char *path)
+{
+	for_each_file(path, remove_file);
 }
 
 void gt_trace_directory_removep(char **path)

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* A directory for the recorded data that is gone when giltrace ends, also by a signal. */
+/* The directory with the recorded data, and one that is gone when giltrace ends, also by a signal.
+ */
 #pragma once
+
+/* The files in it. */
+#define GT_TRACE_GIL_FILE "gil.perf.data"
+#define GT_TRACE_STATE_FILE "state.perf.data"
+#define GT_TRACE_AGENT_FILE "gil.agent"
+#define GT_TRACE_META_FILE "meta.json"
+#define GT_TRACE_NEW_META_FILE "meta.json.new" /* while it is written */
+
+/* Removes these files, as far as they are there. */
+void gt_trace_directory_empty(const char *path);
 
 /* Makes one in TMPDIR. A negative errno (logged). */
 int gt_trace_directory_make_temporary(char **ret_path);

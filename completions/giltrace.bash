@@ -4,13 +4,15 @@ _giltrace() {
 	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
 	local verb='' i
 	local output_options='-o --output --summary-json -q --quiet -v --verbose --help'
-	local run_options="$output_options --keep-data --python --buffer-size -m -c"
+	local run_options="$output_options --keep-data --python --probe --state-detect --no-state-detect"
+	run_options+=' --flight-recorder --buffer-size --agent-clock -m -c'
 
 	COMPREPLY=()
 	# Behind the program, everything is the program's.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-o | --output | --summary-json | --keep-data | --python | --buffer-size | --group) ((i++)) ;;
+		-o | --output | --summary-json | --keep-data | --python | --group) ((i++)) ;;
+		--probe | --flight-recorder | --buffer-size | --agent-clock) ((i++)) ;;
 		-c) ((i + 1 >= COMP_CWORD)) || break ;;
 		-m) ((i + 1 >= COMP_CWORD)) || break ;;
 		-*) ;;
@@ -28,7 +30,15 @@ _giltrace() {
 	fi
 
 	case $previous in
-	-c | --buffer-size | --group) return ;;
+	-c | --flight-recorder | --buffer-size | --group) return ;;
+	--probe)
+		mapfile -t COMPREPLY < <(compgen -W 'auto uprobe agent both' -- "$word")
+		return
+		;;
+	--agent-clock)
+		mapfile -t COMPREPLY < <(compgen -W 'auto tsc monotonic' -- "$word")
+		return
+		;;
 	--keep-data)
 		compopt -o dirnames
 		return

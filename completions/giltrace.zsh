@@ -13,7 +13,12 @@ _giltrace() {
 	running=(
 		'--keep-data=[keep what was recorded]:directory:_directories'
 		'--python=[the interpreter]:interpreter:_command_names -e'
-		'--buffer-size=[bytes for the events of each CPU]:size'
+		'--probe=[how the GIL is watched]:way:(auto uprobe agent both)'
+		'(--no-state-detect)--state-detect[also record on and off CPU]'
+		'(--state-detect)--no-state-detect[do not record on and off CPU]'
+		'--flight-recorder=[keep the newest events only]:seconds'
+		'--buffer-size=[bytes for the events]:size'
+		'--agent-clock=[what the agent reads the time from]:clock:(auto tsc monotonic)'
 		'(-c 1)-m+[run a module]:module:_python_modules'
 		'(-m 1)-c+[run a string]:code'
 	)

@@ -20,18 +20,26 @@ static int refuse(int err)
 	return err;
 }
 
-int gt_tracefs_find(const char **ret_path)
+const char *gt_tracefs_mounted(void)
 {
 	const char *path = NULL;
 
-	if (tracefs_tracing_dir_is_mounted(false, &path) > 0) {
+	return tracefs_tracing_dir_is_mounted(false, &path) > 0 ? path : NULL;
+}
+
+int gt_tracefs_find(const char **ret_path)
+{
+	const char *path = gt_tracefs_mounted();
+
+	if (path) {
 		*ret_path = path;
 		return 0;
 	}
 	if (mount("nodev", MOUNT_POINT, "tracefs", 0, NULL) < 0)
 		return refuse(-errno);
 	gt_info("mounted tracefs at " MOUNT_POINT);
-	if (tracefs_tracing_dir_is_mounted(false, &path) <= 0)
+	path = gt_tracefs_mounted();
+	if (!path)
 		return refuse(-ENOENT);
 	*ret_path = path;
 	return 0;

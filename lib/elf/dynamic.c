@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file offers to others, and which libraries it needs. */
+/* What a file offers to others, which libraries it needs, and who loads them. */
 #include <errno.h>
 #include <string.h>
 
@@ -47,4 +47,27 @@ bool gt_elf_needs(const struct gt_elf *elf, const char *library_prefix)
 			return true;
 	}
 	return false;
+}
+
+const char *gt_elf_loader(const struct gt_elf *elf)
+{
+	size_t count;
+
+	if (elf_getphdrnum(elf->handle, &count) < 0)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		const char *name;
+		GElf_Phdr segment;
+
+		if (!gelf_getphdr(elf->handle, (int)i, &segment))
+			return NULL;
+		if (segment.p_type != PT_INTERP)
+			continue;
+		if (segment.p_offset > elf->image_size ||
+		    segment.p_filesz > elf->image_size - segment.p_offset)
+			return NULL;
+		name = (const char *)elf->image + segment.p_offset;
+		return memchr(name, '\0', segment.p_filesz) ? name : NULL;
+	}
+	return NULL;
 }

@@ -143,3 +143,9 @@ int gt_elf_imports_read(const struct gt_elf *elf, const char *const names[], uin
 /* True when the dynamic symbols define a name, or when a library whose name starts so is needed. */
 bool gt_elf_exports(const struct gt_elf *elf, const char *name);
 bool gt_elf_needs(const struct gt_elf *elf, const char *library_prefix);
+
+/*
+ * The dynamic loader that a program asks the kernel for (PT_INTERP), or NULL when it asks for none:
+ * then nothing can be loaded into it. Owned by the gt_elf.
+ */
+const char *gt_elf_loader(const struct gt_elf *elf);

@@ -161,7 +161,8 @@ static void look(pid_t pid, const char *output, size_t size, void *argument)
 	_cleanup_(gt_identity_clear) struct gt_identity identity = {0};
 	struct sight *sight = argument;
 
-	if (pid <= 0 || gt_identity_parse(output, size, &identity) < 0)
+	if (pid <= 0 || !gt_surroundings_can_be_seen(pid) ||
+	    gt_identity_parse(output, size, &identity) < 0)
 		return;
 	sight->was_seen = true;
 	sight->is_ours = gt_surroundings_are_ours(pid);

@@ -59,6 +59,13 @@ static bool is_same_line(const char *left, const char *right, const char *key)
 	return length == 1 + strcspn(b + 1, "\n") && memcmp(a, b, length) == 0;
 }
 
+bool gt_surroundings_can_be_seen(pid_t pid)
+{
+	_cleanup_free_ char *root = read_link(pid, "root");
+
+	return root != NULL;
+}
+
 bool gt_surroundings_are_ours(pid_t pid)
 {
 	static const char *const links[] = {"cwd",    "root",	 "ns/mnt", "ns/pid",

@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* Whether we may look: not at a process whose program has given it other rights than ours. */
+bool gt_surroundings_can_be_seen(pid_t pid);
+
 /* Whether PID, a living process, has all of that as this process does. */
 bool gt_surroundings_are_ours(pid_t pid);
 

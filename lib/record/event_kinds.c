@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/event_kinds.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -37,7 +39,7 @@ static bool find_sched_switch(const char *tracefs, struct perf_event_attr *attr)
 	return true;
 }
 
-bool gt_event_kind_works(enum gt_event_kind kind, const char *tracefs)
+int gt_event_kind_try(enum gt_event_kind kind, const char *tracefs)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -59,7 +61,7 @@ bool gt_event_kind_works(enum gt_event_kind kind, const char *tracefs)
 		break;
 	case GT_EVENT_KIND_SCHED_SWITCH:
 		if (!find_sched_switch(tracefs, &attr))
-			return false;
+			return -ENOENT;
 		break;
 	default:
 		attr.type = PERF_TYPE_HARDWARE;
@@ -67,7 +69,8 @@ bool gt_event_kind_works(enum gt_event_kind kind, const char *tracefs)
 		break;
 	}
 	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd >= 0)
-		close((int)fd);
-	return fd >= 0;
+	if (fd < 0)
+		return -errno;
+	close((int)fd);
+	return 0;
 }

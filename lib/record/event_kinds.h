@@ -2,8 +2,6 @@
 /* Which kinds of perf events can be opened here, by this user, on a process of their own. */
 #pragma once
 
-#include <stdbool.h>
-
 enum gt_event_kind {
 	GT_EVENT_KIND_CONTEXT_SWITCH, /* records of on and off CPU, which need no right */
 	GT_EVENT_KIND_CPU_CLOCK,      /* software clock, user code only */
@@ -15,5 +13,5 @@ enum gt_event_kind {
 /* "context_switch" … */
 const char *gt_event_kind_name(enum gt_event_kind kind);
 
-/* Tries it. TRACEFS is its mount point, or NULL. */
-bool gt_event_kind_works(enum gt_event_kind kind, const char *tracefs);
+/* Tries it: 0, or the errno of perf_event_open(). TRACEFS is its mount point, or NULL. */
+int gt_event_kind_try(enum gt_event_kind kind, const char *tracefs);

@@ -24,6 +24,8 @@
 
 /* A ring must hold the largest record, of 64 KiB, and more; libperf measures it in int. */
 #define MIN_RING_BYTES (UINT64_C(128) << 10)
+/* Without samples, the largest record is that of a mapping, with a path: some 4 KiB. */
+#define MIN_DUMMY_RING_BYTES (UINT64_C(16) << 10)
 #define MAX_RING_BYTES (UINT64_C(1) << 30)
 
 static int print_to_debug_log(enum libperf_print_level level, const char *format, va_list arguments)
@@ -91,7 +93,7 @@ static struct perf_event_attr common_attr(void)
 	};
 }
 
-static struct perf_event_attr dummy_attr(void)
+static struct perf_event_attr dummy_attr(const struct gt_pass_spec *spec)
 {
 	struct perf_event_attr attr = common_attr();
 
@@ -112,6 +114,7 @@ static struct perf_event_attr dummy_attr(void)
 	attr.mmap = 1;
 	attr.mmap2 = 1;
 	attr.build_id = 1;
+	attr.context_switch = spec->context_switches;
 	return attr;
 }
 
@@ -150,13 +153,15 @@ static int tracepoint_attr(const struct gt_pass_spec *spec,
 static int refuse_open(const struct gt_event_set *set, const char *name, int err)
 {
 	_cleanup_free_ char *file_system = NULL;
-	long long paranoid = 0;
+	long long paranoid = 0, needed;
 	bool is_known = read_number("/proc/sys/kernel/perf_event_paranoid", &paranoid) == 0;
 
 	switch (err) {
 	case -EACCES:
 	case -EPERM:
-		if (!is_known || geteuid() == 0)
+		/* Up to 2, everybody may have an event that sees no more than its own programs. */
+		needed = set->has_tracepoints ? -1 : 2;
+		if (!is_known || geteuid() == 0 || paranoid <= needed)
 			gt_error("cannot open %s (%s): %s, by a container's filter of system calls "
 				 "or a locked down kernel\n"
 				 "  run outside of the container, or allow it perf_event_open: "
@@ -164,8 +169,12 @@ static int refuse_open(const struct gt_event_set *set, const char *name, int err
 				 set->what, name, strerror(-err));
 		else
 			gt_error("cannot open %s (%s): %s (perf_event_paranoid is %lld)\n"
-				 "  run as root, or: sudo sysctl kernel.perf_event_paranoid=-1",
-				 set->what, name, strerror(-err), paranoid);
+				 "  run as root, or: sudo sysctl kernel.perf_event_paranoid=%lld",
+				 set->what, name, strerror(-err), paranoid, needed);
+		break;
+	case -ENOSYS:
+		gt_error("cannot open %s: this system has no perf events (perf_event_open)",
+			 set->what);
 		break;
 	case -EMFILE:
 	case -ENFILE:
@@ -274,20 +283,49 @@ static void hide_ids(struct gt_event_set *set, bool hide)
 			event->attr.read_format & ~(hide ? (uint64_t)PERF_FORMAT_ID : 0);
 }
 
-static int map_rings(struct gt_event_set *set)
+static int try_to_map(struct gt_event_set *set)
 {
-	int page = getpagesize(), r;
+	int r;
 
 	hide_ids(set, true);
-	r = perf_evlist__mmap(set->evlist, (int)(set->ring_bytes / (uint64_t)page)) < 0 ? -errno
-											: 0;
+	r = perf_evlist__mmap(set->evlist, (int)(set->ring_bytes / (uint64_t)getpagesize())) < 0
+		    ? -errno
+		    : 0;
 	hide_ids(set, false);
+	return r;
+}
+
+/*
+ * Half of what perf_event_mlock_kb allows a user without rights for each CPU, so that two such
+ * passes fit, of this giltrace or of another; or a smaller half, if others have taken more.
+ */
+static uint64_t shrink_ring_bytes(uint64_t bytes)
+{
+	long long mlock_kb = 0;
+	uint64_t smaller = bytes / 2;
+
+	if (read_number("/proc/sys/kernel/perf_event_mlock_kb", &mlock_kb) == 0)
+		while (smaller > MIN_RING_BYTES && smaller * 2 > (uint64_t)mlock_kb << 10)
+			smaller /= 2;
+	return smaller;
+}
+
+static int map_rings(struct gt_event_set *set, const struct gt_pass_spec *spec)
+{
+	uint64_t min_bytes = set->has_tracepoints ? MIN_RING_BYTES : MIN_DUMMY_RING_BYTES;
+	int r = try_to_map(set);
+
+	while ((r == -EPERM || r == -ENOMEM) && spec->may_shrink_rings &&
+	       set->ring_bytes / 2 >= min_bytes) {
+		set->ring_bytes = shrink_ring_bytes(set->ring_bytes);
+		r = try_to_map(set);
+	}
 	if (r == -EPERM || r == -ENOMEM) {
 		gt_error("cannot map the rings of %s: %u of %" PRIu64 " KiB each: %s\n"
 			 "  ask for less with --buffer-size, run as root, or: "
 			 "sudo sysctl kernel.perf_event_mlock_kb=%" PRIu64,
 			 set->what, set->ring_count, set->ring_bytes >> 10, strerror(-r),
-			 (set->ring_bytes + (uint64_t)page) >> 10);
+			 (set->ring_bytes + (uint64_t)getpagesize()) >> 10);
 		return r;
 	}
 	if (r < 0)
@@ -313,6 +351,7 @@ int gt_event_set_open(struct gt_event_set *set, const struct gt_pass_spec *spec,
 	raise_descriptor_limit();
 	set->what = spec->what;
 	set->probed = spec->probed;
+	set->has_tracepoints = spec->tracepoint_count > 0;
 	set->ring_bytes = round_ring_bytes(spec->ring_bytes);
 	set->evlist = perf_evlist__new();
 	set->cpus = online_cpus();
@@ -322,7 +361,7 @@ int gt_event_set_open(struct gt_event_set *set, const struct gt_pass_spec *spec,
 		return gt_error_oom();
 	}
 	set->ring_count = (uint32_t)perf_cpu_map__nr(set->cpus);
-	r = open_event(set, name, dummy_attr());
+	r = open_event(set, name, dummy_attr(spec));
 	for (uint32_t i = 0; r == 0 && i < spec->tracepoint_count; i++)
 		r = open_tracepoint(set, spec, &spec->tracepoints[i]);
 	if (r < 0)
@@ -334,7 +373,7 @@ int gt_event_set_open(struct gt_event_set *set, const struct gt_pass_spec *spec,
 		if (r < 0)
 			return r;
 	}
-	return map_rings(set);
+	return map_rings(set, spec);
 }
 
 void gt_event_set_close(struct gt_event_set *set)

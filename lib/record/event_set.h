@@ -7,6 +7,7 @@
 #pragma once
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -30,6 +31,7 @@ struct gt_set_event {
 struct gt_event_set {
 	const char *what;   /* the pass's word for messages */
 	const char *probed; /* the file with the probes, or NULL */
+	bool has_tracepoints;
 	struct perf_evlist *evlist;
 	struct perf_cpu_map *cpus;
 	struct perf_thread_map *threads;

@@ -43,6 +43,9 @@ static json_t *meta_json(const struct gt_meta *meta)
 	gt_json_set(&object, "hostname", gt_json_text(meta->hostname));
 	gt_json_set(&object, "python", python_json(meta));
 	gt_json_set(&object, "probe", gt_json_text(meta->probe));
+	gt_json_set(&object, "agent_clock", gt_json_text(meta->agent_clock));
+	gt_json_set(&object, "states", json_boolean(meta->has_states));
+	gt_json_set(&object, "complete", json_boolean(meta->is_complete));
 	gt_json_set(&object, "found_by", gt_json_text(meta->found_by));
 	gt_json_set(&object, "sites", sites_json(&meta->sites));
 	gt_json_set(&object, "recorder_pid", gt_json_integer(meta->recorder_pid));
@@ -138,6 +141,10 @@ static int read_object(const json_t *object, struct gt_meta *meta)
 	meta->version = get_text(python, "version");
 	meta->build_id = get_text(python, "build_id");
 	meta->probe = get_text(object, "probe");
+	meta->agent_clock = get_text(object, "agent_clock");
+	meta->has_states = json_is_true(json_object_get(object, "states"));
+	/* Versions that did not say so wrote the file at the end. */
+	meta->is_complete = !json_is_false(json_object_get(object, "complete"));
 	meta->found_by = get_text(object, "found_by");
 	meta->recorder_pid = (uint32_t)get_unsigned(object, "recorder_pid");
 	meta->clock_ns = get_unsigned(object, "clock_ns");
@@ -190,6 +197,7 @@ void gt_meta_clear(struct gt_meta *meta)
 	free(meta->version);
 	free(meta->build_id);
 	free(meta->probe);
+	free(meta->agent_clock);
 	free(meta->found_by);
 	gt_gil_sites_clear(&meta->sites);
 	*meta = (struct gt_meta){0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * meta.json of a trace directory: what the events do not say. Written when the target has ended,
- * read by `giltrace report`, perhaps elsewhere.
+ * meta.json of a trace directory: what the events do not say. Written when the target has ended
+ * (and perhaps before, in case giltrace is killed), read by `giltrace report`, perhaps elsewhere.
  */
 #pragma once
 

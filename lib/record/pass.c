@@ -13,6 +13,13 @@
 #include "record/ring.h"
 #include "record/tracing_data.h"
 
+/*
+ * What a CPU may write to its ring in a millisecond while it is left alone: 200 context switches.
+ * More wake-ups than this would show in what is measured.
+ */
+#define RING_BYTES_PER_MS (UINT64_C(8) << 10)
+#define MIN_INTERVAL_MS UINT64_C(5)
+
 /* The start of every sample, for sample_type IDENTIFIER | TID | TIME. */
 struct sample_start {
 	struct perf_event_header header;
@@ -91,7 +98,8 @@ int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **re
 	r = gt_event_set_open(&pass->set, spec, pid);
 	if (r < 0)
 		return r;
-	r = gt_tracing_data_read(spec, &pass->tracing_data, &pass->tracing_data_size);
+	if (spec->tracepoint_count > 0)
+		r = gt_tracing_data_read(spec, &pass->tracing_data, &pass->tracing_data_size);
 	if (r < 0)
 		return r;
 	r = describe_events(pass);
@@ -208,8 +216,14 @@ static bool is_source_behind(const void *object)
 
 struct gt_session_source gt_pass_source(struct gt_pass *pass)
 {
+	uint64_t interval_ms = pass->set.ring_bytes / RING_BYTES_PER_MS;
+
 	return (struct gt_session_source){
-		.object = pass, .drain = drain_source, .is_behind = is_source_behind};
+		.object = pass,
+		.drain = drain_source,
+		.is_behind = is_source_behind,
+		.interval_ms = (uint32_t)GT_MIN(GT_MAX(interval_ms, MIN_INTERVAL_MS), UINT32_MAX),
+	};
 }
 
 /*

@@ -23,12 +23,13 @@ struct gt_pass_tracepoint {
 struct gt_pass_spec {
 	const char *path;    /* of the perf.data file; made, or emptied */
 	const char *what;    /* for messages: "the GIL events" */
-	const char *tracefs; /* mount point, for ids and formats */
+	const char *tracefs; /* mount point, for ids and formats; NULL without tracepoints */
 	const char *probed;  /* the file that uprobes among the tracepoints are in, or NULL */
 	const struct gt_pass_tracepoint *tracepoints;
 	uint32_t tracepoint_count;
-	bool context_switches; /* also record when threads get on and off a CPU */
-	uint64_t ring_bytes;   /* of each CPU's ring; rounded up to a power of two */
+	/* Also record when threads get on and off a CPU. Without tracepoints, a plain user may. */
+	bool context_switches;
+	uint64_t ring_bytes; /* of each CPU's ring; rounded up to a power of two */
 	/* Without the rights for such rings, smaller ones are taken, and nothing is said. */
 	bool may_shrink_rings;
 	char *const *command; /* the recorder's, for the header; NULL-terminated; borrowed */
@@ -42,14 +43,15 @@ struct gt_pass_counts {
 
 /*
  * Opens the events on PID (a child that has not called exec yet; they start at its exec, and follow
- * its children), maps the rings and starts the file. Logs what failed and what to do. -EACCES or
- * -EPERM without rights, -EMFILE, -ENOMEM …
+ * its children), maps the rings and starts the file. Logs what failed and what to do; a caller that
+ * can do without the pass captures that. -EACCES or -EPERM without rights, -ENOSYS where there are
+ * no perf events, -EMFILE, -ENOMEM …
  */
 int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **ret);
 
 /*
  * Writes what the rings hold to the file. Nothing wakes the caller: it drains on a timer, every
- * 50 ms. -errno (logged, once) when the file cannot be written.
+ * 50 ms, with small rings more often. -errno (logged, once) when the file cannot be written.
  */
 int gt_pass_drain(struct gt_pass *pass);
 

@@ -137,7 +137,8 @@ static void write_feature(FILE *out, enum gt_perf_feature feature,
 	}
 }
 
-/* In the order of their numbers, as the file's table must have them. */
+/* In the order of their numbers, as the file's table must have them. The first is the only one that
+ * not all files have. */
 static const enum gt_perf_feature written_features[] = {
 	GT_PERF_FEATURE_TRACING_DATA, GT_PERF_FEATURE_HOSTNAME,	  GT_PERF_FEATURE_OSRELEASE,
 	GT_PERF_FEATURE_VERSION,      GT_PERF_FEATURE_ARCH,	  GT_PERF_FEATURE_NRCPUS,
@@ -150,23 +151,26 @@ int gt_perfdata_features_write(struct gt_perfdata_writer *writer,
 {
 	struct gt_writer_feature features[ARRAY_SIZE(written_features)];
 	size_t ends[ARRAY_SIZE(written_features)], size = 0, start = 0;
+	/* Readers take a file without tracepoints that has this section for a broken one. */
+	uint32_t skipped = spec->tracing_data ? 0 : 1;
+	uint32_t count = ARRAY_SIZE(written_features) - skipped;
 	_cleanup_free_ char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return gt_error_oom();
-	for (size_t i = 0; i < ARRAY_SIZE(written_features); i++) {
-		write_feature(out, written_features[i], spec);
+	for (uint32_t i = 0; i < count; i++) {
+		write_feature(out, written_features[skipped + i], spec);
 		fflush(out);
 		ends[i] = size;
 	}
 	if (fclose(out) != 0)
 		return gt_error_oom();
-	for (size_t i = 0; i < ARRAY_SIZE(written_features); i++) {
-		features[i] = (struct gt_writer_feature){.feature = written_features[i],
+	for (uint32_t i = 0; i < count; i++) {
+		features[i] = (struct gt_writer_feature){.feature = written_features[skipped + i],
 							 .data = text + start,
 							 .size = ends[i] - start};
 		start = ends[i];
 	}
-	return gt_perfdata_writer_finish(writer, features, ARRAY_SIZE(written_features));
+	return gt_perfdata_writer_finish(writer, features, count);
 }

@@ -13,7 +13,7 @@ struct gt_perfdata_features {
 	char *const *command; /* NULL-terminated */
 	uint64_t first_ns;    /* of the samples; both 0 when there are none */
 	uint64_t last_ns;
-	const char *tracing_data;
+	const char *tracing_data; /* NULL without tracepoints */
 	size_t tracing_data_size;
 };
 

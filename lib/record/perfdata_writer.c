@@ -9,6 +9,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "record/write_error.h"
 
 #define BUFFER_BYTES ((size_t)4 << 20)
 
@@ -25,14 +26,7 @@ struct gt_perfdata_writer {
 static int refuse_write(struct gt_perfdata_writer *writer, int err)
 {
 	writer->error = err;
-	if (err == -ENOSPC || err == -EDQUOT || err == -EFBIG)
-		gt_error("cannot write %s: %s\n"
-			 "  free some room, or name a folder with more of it by --keep-data or "
-			 "TMPDIR",
-			 writer->path, strerror(-err));
-	else
-		gt_error("cannot write %s: %s", writer->path, strerror(-err));
-	return err;
+	return gt_write_error(writer->path, err);
 }
 
 static int flush(struct gt_perfdata_writer *writer)

@@ -14,7 +14,7 @@
 
 /*
  * How long rings are left alone. A busy CPU writes some 50 MB of GIL events a second, so that a
- * ring of 16 MiB holds out six times as long.
+ * ring of 16 MiB holds out six times as long. Sources with less room say so.
  */
 #define DRAIN_INTERVAL_MS 50
 
@@ -155,10 +155,21 @@ static bool drain(struct gt_session_source *sources, uint32_t source_count)
 	return is_behind;
 }
 
+static int find_interval_ms(const struct gt_session_source *sources, uint32_t source_count)
+{
+	uint32_t interval_ms = DRAIN_INTERVAL_MS;
+
+	for (uint32_t i = 0; i < source_count; i++)
+		if (sources[i].interval_ms > 0)
+			interval_ms = GT_MIN(interval_ms, sources[i].interval_ms);
+	return (int)interval_ms;
+}
+
 int gt_session_run(struct gt_session *session, struct gt_target *target,
 		   struct gt_session_source *sources, uint32_t source_count, int *ret_status)
 {
 	struct pollfd signals = {.fd = session->signal_fd, .events = POLLIN};
+	int interval_ms = find_interval_ms(sources, source_count);
 	bool is_behind = false;
 	int r;
 
@@ -168,7 +179,7 @@ int gt_session_run(struct gt_session *session, struct gt_target *target,
 	if (r < 0)
 		return r;
 	for (;;) {
-		if (poll(&signals, 1, is_behind ? 0 : DRAIN_INTERVAL_MS) < 0 && errno != EINTR)
+		if (poll(&signals, 1, is_behind ? 0 : interval_ms) < 0 && errno != EINTR)
 			return gt_error_errno(-errno, "cannot wait for the target");
 		forward_signals(session, target);
 		is_behind = drain(sources, source_count);

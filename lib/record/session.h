@@ -30,7 +30,8 @@ struct gt_session_source {
 	void *object;
 	int (*drain)(void *object);	       /* -errno (logged): it is given up */
 	bool (*is_behind)(const void *object); /* better drain it again at once */
-	bool has_failed;		       /* set by gt_session_run() */
+	uint32_t interval_ms; /* how long it can be left alone; 0: as long as others */
+	bool has_failed;      /* set by gt_session_run() */
 };
 
 /* Fills in the signal mask and dispositions that giltrace was started with. */

@@ -98,7 +98,8 @@ static void write_thread(const struct gt_report *report, uint32_t index, struct 
 	const struct gt_thread_stats *stats = &report->stats->threads[index];
 	const struct gt_process *process = &report->trace->processes.items[thread->process];
 	uint64_t total_ns = thread->end_ns - thread->start_ns;
-	uint64_t known_ns = total_ns - stats->unknown_ns;
+	bool has_gil = gt_report_knows_waits(report);
+	uint64_t known_ns = has_gil ? total_ns - stats->unknown_ns : 0;
 	_cleanup_free_ char *name = gt_terminal_dup(thread->name, strlen(thread->name));
 	char no[TEXT_SIZE], has[TEXT_SIZE], wait[TEXT_SIZE], acquired[TEXT_SIZE],
 		contended[TEXT_SIZE], p99[TEXT_SIZE], max[TEXT_SIZE];
@@ -108,8 +109,8 @@ static void write_thread(const struct gt_report *report, uint32_t index, struct 
 		   format_percent(stats->no_ns, known_ns, no),
 		   format_percent(stats->has_ns, known_ns, has),
 		   format_percent(stats->wait_ns, known_ns, wait),
-		   format_count(thread->acquired, acquired),
-		   format_count(thread->contended, contended),
+		   has_gil ? format_count(thread->acquired, acquired) : "-",
+		   has_gil ? format_count(thread->contended, contended) : "-",
 		   stats->waits ? format_ns(stats->wait_p99_ns, p99) : "-",
 		   stats->waits ? format_ns(stats->wait_max_ns, max) : "-", name ? name : "");
 }
@@ -231,6 +232,15 @@ static uint32_t count_other_pythons(const struct gt_report *report)
 	return count;
 }
 
+/* Below a hundredth of the run it changes no figure that anybody would look at. */
+static bool has_price(const struct gt_report *report)
+{
+	const struct gt_trace *trace = report->trace;
+
+	return report->meta->probe_cost_ns > 0 &&
+	       (uint64_t)report->meta->probe_cost_ns >= (trace->end_ns - trace->start_ns) / 100;
+}
+
 /* What the figures do not cover, and what they cost. */
 static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 {
@@ -242,7 +252,7 @@ static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 	char text[TEXT_SIZE];
 
 	if (trace->lost || trace->state_lost || trace->inferred || unknown_ns || state_unknown_ns ||
-	    others || is_estimate || report->meta->probe_cost_ns > 0)
+	    others || is_estimate || has_price(report))
 		gt_sink_puts(sink, "\n");
 	if (is_estimate)
 		gt_sink_puts(sink,
@@ -269,7 +279,7 @@ static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 	if (others)
 		gt_sink_printf(sink, "Not traced: %" PRIu32 " process%s that ran another Python.\n",
 			       others, others == 1 ? "" : "es");
-	if (report->meta->probe_cost_ns > 0)
+	if (has_price(report))
 		gt_sink_printf(sink,
 			       "Probing itself took about %s (an estimate), a part of which counts "
 			       "as wait.\n",

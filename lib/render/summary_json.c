@@ -51,6 +51,12 @@ static json_t *wait_json(const struct gt_thread_stats *stats, uint64_t ns)
 	return stats->waits ? gt_json_integer(ns) : json_null();
 }
 
+/* What only those who watch the GIL can know. */
+static json_t *gil_figure(const struct gt_report *report, uint64_t figure)
+{
+	return gt_report_knows_waits(report) ? gt_json_integer(figure) : json_null();
+}
+
 /*
  * running + runnable + sleep + disk + unknown = total, of which disk is in sleep as long as it is
  * null: context switches alone do not tell it.
@@ -85,16 +91,16 @@ static json_t *thread_json(const struct gt_report *report, uint32_t index)
 	gt_json_set(&object, "start_ns", gt_json_integer(thread->start_ns));
 	gt_json_set(&object, "end_ns", gt_json_integer(thread->end_ns));
 	gt_json_set(&object, "total_ns", gt_json_integer(thread->end_ns - thread->start_ns));
-	gt_json_set(&object, "no_gil_ns", gt_json_integer(stats->no_ns));
-	gt_json_set(&object, "has_gil_ns", gt_json_integer(stats->has_ns));
-	gt_json_set(&object, "gil_wait_ns", gt_json_integer(stats->wait_ns));
-	gt_json_set(&object, "unknown_ns", gt_json_integer(stats->unknown_ns));
-	gt_json_set(&object, "acquired", gt_json_integer(thread->acquired));
-	gt_json_set(&object, "contended", gt_json_integer(thread->contended));
+	gt_json_set(&object, "no_gil_ns", gil_figure(report, stats->no_ns));
+	gt_json_set(&object, "has_gil_ns", gil_figure(report, stats->has_ns));
+	gt_json_set(&object, "gil_wait_ns", gil_figure(report, stats->wait_ns));
+	gt_json_set(&object, "unknown_ns", gil_figure(report, stats->unknown_ns));
+	gt_json_set(&object, "acquired", gil_figure(report, thread->acquired));
+	gt_json_set(&object, "contended", gil_figure(report, thread->contended));
 	/* Every return of drop_gil is seen then, and not only those that were asked for. */
 	gt_json_set(&object, "switched",
 		    gt_report_is_estimate(report) ? json_null()
-						  : gt_json_integer(thread->switched));
+						  : gil_figure(report, thread->switched));
 	gt_json_set(&object, "wait_max_ns", wait_json(stats, stats->wait_max_ns));
 	gt_json_set(&object, "wait_p50_ns", wait_json(stats, stats->wait_p50_ns));
 	gt_json_set(&object, "wait_p99_ns", wait_json(stats, stats->wait_p99_ns));

@@ -7,6 +7,26 @@
  * A thread takes a chunk from the free ones, fills it, leaves it, and takes the next. Giltrace
  * writes to its file what the chunks hold, and gives back those that were left, or whose thread is
  * gone. Both sides only ever wait for nothing.
+ *
+ * A thread that needs a chunk
+ *   1. takes the first of the stack `free`, by an exchange of all 64 bits: the lower half becomes
+ *      that chunk's `next`, the upper half grows by one. What it reads is checked: an index beyond
+ *      chunk_count is none;
+ *   2. when there is none, adds one to `touched`, if that is below chunk_count; what was there
+ *      before is the chunk, if it is below chunk_count as well (others may have come first);
+ *   3. when there is none either, and giltrace has EMPTIED its last one, takes that again;
+ *   4. else the record is lost: it adds one to `lost` of its last chunk, which it keeps, or to
+ *      lost_without_chunk when it never had one.
+ * It clears the records of its new chunk, fills in the head (lost_before is `lost` of the one
+ * before), and then sets the state to USED, with release. Only then does it
+ * set that of the one before to LEFT, with release.
+ *
+ * A record's value is written before its time, which is written with release: a time of 0 is a
+ * record that is not there yet. A signal handler may write records behind one that it has
+ * interrupted, and even leave the chunk: giltrace waits a while for such a hole, and then gives the
+ * chunk to nobody else as long as the thread lives.
+ *
+ * A thread that ends fills in exit_time and comm, and sets the state to LEFT.
  */
 #pragma once
 
@@ -63,6 +83,8 @@ enum gt_agent_chunk_state {
 	GT_AGENT_CHUNK_FREE,
 	GT_AGENT_CHUNK_USED, /* its thread writes to it */
 	GT_AGENT_CHUNK_LEFT, /* its thread is done with it */
+	/* Full, and read to its end, before its thread has found another one. Set by giltrace. */
+	GT_AGENT_CHUNK_EMPTIED,
 };
 
 #define GT_AGENT_CHUNK_BYTES 32768u
@@ -78,7 +100,8 @@ struct gt_agent_chunk {
 	uint64_t map_start, map_bytes, map_offset;
 	uint64_t lost_before; /* records of this thread that found no chunk, before this one's */
 	uint64_t lost;	      /* the same, behind this chunk's last record, so far */
-	uint64_t exit_time;   /* when the thread has ended; 0: it has not, or was not able to say */
+	uint64_t exit_time;   /* by the clock, when the thread has ended; 0: it has not, or was not
+				 able to say */
 	char comm[GT_AGENT_COMM_BYTES]; /* its name as it began, or as it ended; "": as before */
 	uint64_t unused[4];
 	struct gt_agent_record records[];

@@ -47,8 +47,12 @@ def has_module(name):
 
 
 def environment():
-    with open("/proc/self/environ", "rb") as environ:
-        return environ.read()
+    try:
+        with open("/proc/self/environ", "rb") as environ:
+            return environ.read()
+    except OSError:
+        # The kernel hides that of a program which is setuid, or has capabilities.
+        return b"".join(name + b"=" + os.environb[name] + b"\0" for name in os.environb)
 
 
 fields = [

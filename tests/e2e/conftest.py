@@ -11,7 +11,7 @@ import pytest
 
 import interpreters
 import probes
-from runner import Giltrace, program
+from runner import Giltrace, agent_file, program
 
 
 def _reason_not_to_run():
@@ -101,3 +101,46 @@ def open_folder():
         folder = Path(name)
         folder.chmod(0o755)
         yield folder
+
+
+@pytest.fixture
+def open_program(open_folder):
+    """A copy of giltrace that other users can run, with its agent where it looks for it."""
+    copy = open_folder / "build" / "cmd" / "giltrace"
+    agent = open_folder / "build" / "probes" / "agent" / agent_file().name
+    for source, target in ((program(), copy), (agent_file(), agent)):
+        target.parent.mkdir(parents=True)
+        shutil.copy2(source, target)
+    return copy
+
+
+@pytest.fixture
+def system_python():
+    """An interpreter that every user may run."""
+    found = [i for i in interpreters.find_interpreters() if i.path.startswith("/usr")]
+    if not found:
+        pytest.skip("no Python that every user may read was found")
+    return found[0]
+
+
+@pytest.fixture
+def as_user(giltrace, plain_user, open_folder, open_program):
+    """Runs giltrace as a user without rights, in a folder of theirs."""
+    home = open_folder / "home"
+    home.mkdir()
+    os.chown(home, plain_user.pw_uid, plain_user.pw_gid)
+
+    def run(*arguments, environment=None, **options):
+        options.setdefault("binary", open_program)
+        return giltrace.run(
+            *arguments,
+            cwd=home,
+            env={**os.environ, "HOME": str(home), "TMPDIR": "/tmp", **(environment or {})},
+            user=plain_user.pw_uid,
+            group=plain_user.pw_gid,
+            extra_groups=[],
+            **options,
+        )
+
+    run.home = home
+    return run

@@ -21,6 +21,10 @@ def program():
     return Path(os.environ.get("GILTRACE", ROOT / "build" / "cmd" / "giltrace"))
 
 
+def agent_file():
+    return program().parents[1] / "probes" / "agent" / "libgiltrace-agent.so"
+
+
 @dataclass
 class Result:
     status: int  # as a shell gives it

@@ -5,17 +5,19 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import interpreters
 import probes
-from runner import program
+from runner import agent_file
 
 CANNOT_TRACE = 125
 SITES = ("take", "acquired", "release", "switched", "retake")
-ROWS = ("kernel", "rights", "events", "python", "sites", "calibration")
+ROWS = ("kernel", "rights", "events", "python", "sites", "agent", "calibration")
+WITHOUT_PERF = Path(__file__).parent / "without_perf.py"
 NO_CAPABILITIES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
 
 
@@ -60,9 +62,12 @@ def check_shape(answer):
         "kernel",
         "rights",
         "events",
+        "states",
         "python",
         "sites",
+        "agent",
         "calibration",
+        "calibrations",
         "ok",
     ]
     assert answer["kernel"]["release"] == os.uname().release
@@ -76,10 +81,10 @@ def check_shape(answer):
 
 
 def rows(text):
-    """The table: (ok or FAILED, what is said, over all lines) by row."""
+    """The table: (ok, no or FAILED, what is said, over all lines) by row."""
     table = {}
     for line in text.splitlines():
-        match = re.match(r"(\w+) +(ok|FAILED)\b *(.*)", line)
+        match = re.match(r"(\w+) +(ok|no|FAILED)\b *(.*)", line)
         if match:
             name, verdict, said = match.groups()
             table[name] = [verdict, said]
@@ -88,13 +93,14 @@ def rows(text):
     return {name: tuple(row) for name, row in table.items()}
 
 
-def check_calibration(calibration):
+def check_calibration(calibration, kinds=("take", "acquired", "release")):
+    """The agent tells of a take only when it has to wait, so that those are fewer."""
     assert calibration["ok"] is True
     assert calibration["lost"] == calibration["inferred"] == 0
     assert 0.4e9 < calibration["has_ns"] <= calibration["wall_ns"]
     assert len(calibration["threads"]) == 3
     for thread in calibration["threads"]:
-        counts = [thread[kind] for kind in ("take", "acquired", "release")]
+        counts = [thread[kind] for kind in kinds]
         assert min(counts) > 0 and max(counts) - min(counts) <= 1, thread
 
 
@@ -139,6 +145,9 @@ class TestEveryPython:
         found_by = "sites" if any_interpreter.stripped else "symbols"
         assert answer["sites"]["found_by"] == found_by
         check_calibration(answer["calibration"])
+        assert answer["calibration"] == answer["calibrations"]["uprobe"]
+        assert answer["agent"] == {"works": True, "file": str(agent_file()), "problem": None}
+        check_calibration(answer["calibrations"]["agent"], ("acquired", "release"))
         check_sites(answer["sites"], Path(file).read_bytes())
 
 
@@ -224,29 +233,52 @@ class TestNotPossible:
         assert "/nonexistent/python" in rows(result.stdout.decode())["python"][1]
 
     def test_no_capabilities(self, doctor, doctor_json, python):
-        """Root by number only."""
+        """Root by number only: the agent is left."""
         result = doctor(python.path, prefix=NO_CAPABILITIES)
-        assert result.status == CANNOT_TRACE
+        assert result.status == 0
         table = rows(result.stdout.decode())
         verdict, said = table["rights"]
-        assert verdict == "FAILED"
+        assert verdict == "no"
         assert said.startswith("user 0, no capabilities")
         assert "ermission denied" in said and "CAP_SYS_ADMIN" in said
-        assert table["calibration"] == ("FAILED", "not run, because of the above")
-        answer = doctor_json(python.path, status=CANNOT_TRACE, prefix=NO_CAPABILITIES)
+        verdict, said = table["calibration"]
+        assert verdict == "ok"
+        assert said.startswith("with the kernel's probes: not run, because of the above\n")
+        answer = doctor_json(python.path, prefix=NO_CAPABILITIES)
         assert answer["rights"]["capabilities"] == []
+        assert answer["calibrations"]["uprobe"] is None
+        assert answer["calibration"] == answer["calibrations"]["agent"]
+        check_calibration(answer["calibration"], ("acquired", "release"))
+
+    def test_no_way_at_all(self, doctor, doctor_json, python):
+        broken = {"environment": {"GILTRACE_AGENT_FILE": "/nonexistent/agent.so"}}
+        result = doctor(python.path, prefix=NO_CAPABILITIES, **broken)
+        assert result.status == CANNOT_TRACE
+        table = rows(result.stdout.decode())
+        assert table["rights"][0] == table["agent"][0] == table["calibration"][0] == "FAILED"
+        assert "/nonexistent/agent.so" in table["agent"][1]
+        assert "install giltrace" in table["agent"][1], "what to do"
+        answer = doctor_json(python.path, status=CANNOT_TRACE, prefix=NO_CAPABILITIES, **broken)
+        assert answer["agent"]["works"] is False and answer["agent"]["file"] is None
+        assert answer["calibration"] is None
+
+    def test_no_agent_is_no_failure_with_rights(self, doctor, python):
+        result = doctor(python.path, environment={"GILTRACE_AGENT_FILE": "/nonexistent/agent.so"})
+        assert result.status == 0
+        table = rows(result.stdout.decode())
+        assert (table["rights"][0], table["agent"][0]) == ("ok", "no")
 
     @pytest.fixture
     def with_read_only_tracefs(self, doctor, python):
         remount = f"mount -o remount,ro,bind {probes.TRACEFS} {probes.TRACEFS}"
         result = doctor(python.path, prefix=in_namespace(remount))
-        assert result.status == CANNOT_TRACE
+        assert result.status == 0
         return rows(result.stdout.decode())["rights"]
 
     def test_read_only_tracefs(self, with_read_only_tracefs):
         verdict, said = with_read_only_tracefs
-        assert verdict == "FAILED"
-        assert "tracefs cannot be written" in said
+        assert verdict == "no"
+        assert f"{probes.TRACEFS} cannot be written" in said
 
     def test_what_to_do_about_a_read_only_tracefs(self, with_read_only_tracefs):
         assert "mount -o remount,rw" in with_read_only_tracefs[1]
@@ -258,16 +290,26 @@ class TestNotPossible:
     def test_no_tracefs_and_no_right_to_mount_it(self, doctor, doctor_json, python):
         prefix = [*in_namespace(f"umount -l {probes.TRACEFS}"), *NO_CAPABILITIES]
         result = doctor(python.path, prefix=prefix)
-        assert result.status == CANNOT_TRACE
+        assert result.status == 0
         table = rows(result.stdout.decode())
-        assert table["rights"][0] == "FAILED"
+        assert table["rights"][0] == "no"
         assert "tracefs: none" in table["rights"][1]
         assert "root" in table["rights"][1]
-        assert table["python"][0] == table["sites"][0] == "ok", "all that can be found is"
-        answer = doctor_json(python.path, status=CANNOT_TRACE, prefix=prefix)
+        answer = doctor_json(python.path, prefix=prefix)
         assert answer["rights"]["tracefs"] is None
         assert answer["rights"]["probes"] is False
-        assert answer["calibration"] is None
+        assert answer["calibrations"]["uprobe"] is None
+
+    def test_refused_perf_events(self, doctor_json, python):
+        """As by Docker's filter: the agent needs none."""
+        answer = doctor_json(python.path, prefix=[sys.executable, WITHOUT_PERF])
+        assert answer["rights"]["seccomp"] is True
+        assert answer["rights"]["probes"] is False
+        assert not any(answer["events"].values())
+        assert answer["states"]["works"] is False
+        assert "seccomp" in answer["states"]["problem"]
+        assert "docker run" in answer["states"]["problem"], "what to do"
+        check_calibration(answer["calibration"], ("acquired", "release"))
 
     def test_full_disk(self, doctor, python):
         with open("/dev/full", "w") as full:
@@ -282,55 +324,44 @@ def in_namespace(command):
 
 
 class TestPlainUser:
-    @pytest.fixture
-    def as_user(self, doctor, plain_user, open_folder):
-        shutil.copy2(program(), open_folder / "giltrace")
-        home = open_folder / "home"
-        home.mkdir()
-        os.chown(home, plain_user.pw_uid, plain_user.pw_gid)
-        python = next(
-            (i for i in interpreters.find_interpreters() if i.path.startswith("/usr")), None
-        )
-        if not python:
-            pytest.skip("no Python that every user may read was found")
-
-        def run(*options):
-            return doctor(
-                *[python.path, *options],
-                binary=open_folder / "giltrace",
-                cwd=home,
-                environment={"HOME": str(home), "TMPDIR": "/tmp"},
-                user=plain_user.pw_uid,
-                group=plain_user.pw_gid,
-                extra_groups=[],
-            )
-
-        return run
-
-    def test_table_says_what_to_do(self, as_user, plain_user):
-        result = as_user()
-        assert (result.status, result.stderr) == (CANNOT_TRACE, "")
+    def test_the_agent_is_enough(self, as_user, plain_user, system_python):
+        result = as_user("doctor", "--python", system_python.path)
+        assert (result.status, result.stderr) == (0, "")
         table = rows(result.stdout.decode())
         verdict, said = table["rights"]
-        assert verdict == "FAILED"
+        assert verdict == "no"
         assert f"user {plain_user.pw_uid}, no capabilities" in said
         assert "run giltrace as root" in said
-        assert table["python"][0] == table["sites"][0] == "ok", "no right is needed for these"
-        assert table["calibration"] == ("FAILED", "not run, because of the above")
+        for row in ("python", "sites", "agent", "calibration"):
+            assert table[row][0] == "ok", row
 
-    def test_json(self, as_user, plain_user):
-        result = as_user("--json")
-        assert (result.status, result.stderr) == (CANNOT_TRACE, "")
+    def test_setuid_python(self, as_user, open_folder, system_python):
+        """Its loader ignores LD_PRELOAD."""
+        copy = open_folder / "python3"
+        shutil.copy2(system_python.gil_file, copy)
+        os.chown(copy, 1, 1)
+        copy.chmod(0o6755)
+        result = as_user("doctor", "--python", copy)
+        assert result.status == CANNOT_TRACE
+        verdict, said = rows(result.stdout.decode())["agent"]
+        assert verdict == "FAILED"
+        assert "setuid" in said and "use a copy" in said
+
+    def test_json(self, as_user, plain_user, system_python):
+        result = as_user("doctor", "--json", "--python", system_python.path)
+        assert (result.status, result.stderr) == (0, "")
         answer = json.loads(result.stdout)
         check_shape(answer)
-        assert answer["ok"] is False
+        assert answer["ok"] is True
         assert answer["rights"]["uid"] == plain_user.pw_uid
         assert answer["rights"]["capabilities"] == []
         assert answer["rights"]["probes"] is False
         assert "root" in answer["rights"]["problem"]
         assert answer["events"]["context_switch"] is True
         assert answer["events"]["sched_switch"] is False
+        assert answer["states"] == {"works": True, "problem": None}
         assert answer["sites"]["take"]
+        check_calibration(answer["calibration"], ("acquired", "release"))
 
 
 class TestEnvironment:

@@ -1,5 +1,6 @@
 """What `meson install` puts where, and the scripts that people call from a clone."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -27,8 +28,11 @@ def test_meson_install(giltrace):
         for path in giltrace.folder.rglob("*")
         if path.is_file()
     }
+    agent = next(giltrace.folder.rglob("libgiltrace-agent.so"))
+    assert agent.parent.name == "giltrace" and "lib" in str(agent.parent)
     assert installed == {
         "bin/giltrace",
+        str(agent.relative_to(giltrace.folder / "usr" / "local")),
         "share/man/man1/giltrace.1",
         "share/bash-completion/completions/giltrace",
         "share/zsh/site-functions/_giltrace",
@@ -36,6 +40,8 @@ def test_meson_install(giltrace):
     }
     binary = giltrace.folder / "usr/local/bin/giltrace"
     assert subprocess.check_output([binary, "--version"]) == b"giltrace 0.1.0\n"
+    doctor = giltrace.run("doctor", "--json", binary=binary)
+    assert json.loads(doctor.stdout)["agent"]["file"] == str(agent), "it finds its own"
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,11 @@
 """What cannot be done: one message that says why, the right status, and nothing started."""
 
 import os
-import shutil
 import struct
 import subprocess
 from pathlib import Path
 
 import pytest
-
-from runner import program
 
 NOT_POSSIBLE, NOT_EXECUTABLE, NOT_FOUND = 125, 126, 127
 
@@ -98,6 +95,11 @@ class TestCommandLine:
             ["-o", "out.txt", "-c", "pass"],
             ["--buffer-size", "many", "-c", "pass"],
             ["--buffer-size", "0", "-c", "pass"],
+            ["--probe", "kernel", "-c", "pass"],
+            ["--flight-recorder", "0", "-c", "pass"],
+            ["--flight-recorder", "1", "--probe", "uprobe", "-c", "pass"],
+            ["--flight-recorder", "1", "--probe", "both", "-c", "pass"],
+            ["--agent-clock", "sundial", "-c", "pass"],
             ["-m"],
             ["-c"],
             ["report"],
@@ -116,7 +118,10 @@ class TestCommandLine:
         assert (version.status, version.stdout) == (0, b"giltrace 0.1.0\n")
         help_ = giltrace.run("--help")
         assert help_.status == 0
-        for option in (b"-o", b"--summary-json", b"--keep-data", b"--python", b"--buffer-size"):
+        for option in (
+            *(b"-o", b"--summary-json", b"--keep-data", b"--python", b"--buffer-size"),
+            *(b"--probe", b"--state-detect", b"--flight-recorder", b"--agent-clock"),
+        ):
             assert option in help_.stdout
 
 
@@ -153,56 +158,33 @@ class TestOutputs:
 
 
 class TestRights:
+    """Of those who ask for the kernel's probes by name: without --probe, the agent is left."""
+
     READ_ONLY = "mount -o remount,ro,bind /sys/kernel/tracing /sys/kernel/tracing"
 
     def in_namespace(self, command):
         """A prefix that changes the mounts, for giltrace alone."""
         return ["unshare", "-m", "sh", "-c", f'{command} && exec "$@"', "sh"]
 
-    def test_plain_user(self, giltrace, python, plain_user, open_folder):
-        """In a folder of theirs, with a copy of an interpreter that they may read."""
-        home = Path(python.path).resolve().parents[1]
-        copy = open_folder / "python"
-        library = f"lib/python3.{python.minor}"
-        shutil.copytree(
-            home / library,
-            copy / library,
-            ignore=shutil.ignore_patterns("test", "site-packages", "config-*", "__pycache__"),
-        )
-        for path in home.glob("lib/libpython*.so*"):
-            shutil.copy2(path, copy / "lib")
-        (copy / "bin").mkdir()
-        shutil.copy2(Path(python.path).resolve(), copy / "bin" / "python3")
-        shutil.copy2(program(), open_folder / "giltrace")
-        work = open_folder / "work"
-        work.mkdir()
-        os.chown(work, plain_user.pw_uid, plain_user.pw_gid)
-        environment = dict(os.environ, LD_LIBRARY_PATH=str(copy / "lib"), HOME=str(work))
-        user = {"user": plain_user.pw_uid, "group": plain_user.pw_gid, "extra_groups": []}
-        runs = subprocess.run([copy / "bin" / "python3", "-c", ""], env=environment, **user)
-        assert runs.returncode == 0
-        result = giltrace.run(
-            *["--python", copy / "bin" / "python3", "-c", TOUCH, "started"],
-            binary=open_folder / "giltrace",
-            cwd=work,
-            env=environment,
-            **user,
+    def test_plain_user(self, as_user, system_python):
+        result = as_user(
+            *["--probe", "uprobe", "--python", system_python.path, "-c", TOUCH, "started"]
         )
         assert result.status == NOT_POSSIBLE
         check_message(result, "root")
         # Where the GIL is was worth keeping all the same.
-        assert [name for name in os.listdir(work) if name != ".cache"] == []
+        assert [name for name in os.listdir(as_user.home) if name != ".cache"] == []
 
     def test_read_only_tracefs(self, giltrace, python):
         result = refused(
-            *[giltrace, NOT_POSSIBLE, "--python", python.path],
+            *[giltrace, NOT_POSSIBLE, "--probe", "uprobe", "--python", python.path],
             prefix=self.in_namespace(self.READ_ONLY),
         )
         check_message(result, "tracing", "ead-only")
 
     def test_no_capabilities(self, giltrace, python):
         result = refused(
-            *[giltrace, NOT_POSSIBLE, "--python", python.path],
+            *[giltrace, NOT_POSSIBLE, "--probe", "uprobe", "--python", python.path],
             prefix=["setpriv", "--bounding-set=-all", "--inh-caps=-all"],
         )
         check_message(result)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/buffer_size.h"
+
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "cmd/options.h"
+
+#define DEFAULT_RING_BYTES (UINT64_C(16) << 20)
+#define SMALLEST_DEFAULT_BYTES (UINT64_C(1) << 20)
+/* Only what is used of it takes memory. */
+#define DEFAULT_AGENT_BYTES (UINT64_C(256) << 20)
+#define MIN_AGENT_BYTES (UINT64_C(1) << 20)
+
+/* What all rings together may take of a large machine's memory: an eighth. */
+static uint64_t default_ring_bytes(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t bytes = DEFAULT_RING_BYTES;
+
+	if (pages <= 0 || page_bytes <= 0 || cpus <= 0)
+		return bytes;
+	while (bytes > SMALLEST_DEFAULT_BYTES &&
+	       bytes * (uint64_t)cpus > (uint64_t)pages * (uint64_t)page_bytes / 8)
+		bytes /= 2;
+	return bytes;
+}
+
+uint64_t gt_buffer_size_of_ring(const struct gt_options *options)
+{
+	return options->buffer_bytes ? options->buffer_bytes : default_ring_bytes();
+}
+
+uint64_t gt_buffer_size_of_agents(const struct gt_options *options)
+{
+	if (options->buffer_bytes == 0)
+		return DEFAULT_AGENT_BYTES;
+	return GT_MAX(options->buffer_bytes, MIN_AGENT_BYTES);
+}

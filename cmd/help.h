@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT */
+/* What --help prints. */
+#pragma once
+
+extern const char gt_help[];

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/option_values.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libutil.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/time.h"
+
+#define MIN_BUFFER_BYTES UINT64_C(4096)
+#define MAX_BUFFER_BYTES (UINT64_C(1) << 30)
+#define MAX_SECONDS 1e9
+
+int gt_option_parse_size(const char *text, uint64_t *ret)
+{
+	uint64_t size;
+
+	if (expand_number(text, &size) < 0 || size < MIN_BUFFER_BYTES || size > MAX_BUFFER_BYTES) {
+		gt_error("'%s' is no size for a buffer\n"
+			 "  give one up to 1G, such as 512K; less than 128K, or than 1M with the "
+			 "agent, is taken as that",
+			 text);
+		return -EINVAL;
+	}
+	*ret = size;
+	return 1;
+}
+
+int gt_option_parse_word(const char *option, const char *text, const char *const words[], int *ret)
+{
+	_cleanup_free_ char *all = NULL;
+
+	for (int i = 0; words[i]; i++) {
+		char *more;
+
+		if (strcmp(words[i], text) == 0) {
+			*ret = i;
+			return 1;
+		}
+		more = gt_format("%s%s%s", all ? all : "", all ? ", " : "", words[i]);
+		if (!more)
+			return gt_error_oom();
+		free(all);
+		all = more;
+	}
+	gt_error("'%s' is nothing that %s knows\n  give one of: %s", text, option, all);
+	return -EINVAL;
+}
+
+int gt_option_parse_seconds(const char *option, const char *text, uint64_t *ret_ns)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	/* Also false for what is no number. */
+	if (end == text || *end ||
+	    !(seconds * (double)GT_NS_PER_SEC >= 1 && seconds <= MAX_SECONDS)) {
+		gt_error("'%s' is no time for %s\n"
+			 "  give the seconds to keep, more than 0, such as 10 or 0.5",
+			 text, option);
+		return -EINVAL;
+	}
+	*ret_ns = (uint64_t)(seconds * (double)GT_NS_PER_SEC);
+	return 1;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/agent.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/time.h"
+#include "record/agent_clock.h"
+#include "record/agent_drain.h"
+#include "record/agent_file.h"
+#include "record/agent_memory.h"
+#include "record/agent_threads.h"
+
+/* What a busy program with several interpreters may write in a millisecond: 200 MB a second. */
+#define MEMORY_BYTES_PER_MS (UINT64_C(200) << 10)
+#define MIN_INTERVAL_MS UINT64_C(2)
+
+/* How long threads that were about to write a record have to do so, when they are told to stop. */
+#define CLOSING_NS (2 * GT_NS_PER_MS)
+
+struct gt_agent_recorder {
+	struct gt_agent_memory memory;
+	struct gt_agent_file file;
+	struct gt_agent_threads threads;
+	struct gt_agent_converter converter;
+	struct gt_agent_drain drain;
+};
+
+int gt_agent_recorder_open(const struct gt_agent_recorder_spec *spec,
+			   struct gt_agent_recorder **ret)
+{
+	_cleanup_(gt_agent_recorder_closep) struct gt_agent_recorder *recorder =
+		calloc(1, sizeof(*recorder));
+	int r;
+
+	if (!recorder)
+		return gt_error_oom();
+	recorder->memory.fd = recorder->file.fd = -1;
+	recorder->drain = (struct gt_agent_drain){.memory = &recorder->memory,
+						  .file = &recorder->file,
+						  .threads = &recorder->threads,
+						  .converter = &recorder->converter};
+	r = gt_agent_memory_open(spec, &recorder->memory);
+	if (r < 0)
+		return r;
+	r = gt_agent_drain_init(&recorder->drain);
+	if (r < 0)
+		return r;
+	r = gt_agent_file_open(&recorder->file, spec->path, spec->keep_ns);
+	if (r < 0)
+		return r;
+	gt_agent_converter_start(&recorder->converter, spec->clock);
+	*ret = GT_STEAL(recorder);
+	return 0;
+}
+
+const char *gt_agent_recorder_address(const struct gt_agent_recorder *recorder)
+{
+	return recorder->memory.address;
+}
+
+int gt_agent_recorder_drain(struct gt_agent_recorder *recorder)
+{
+	int r = gt_agent_drain_run(&recorder->drain, false);
+
+	if (r < 0)
+		return r;
+	r = gt_agent_threads_tend(&recorder->threads, &recorder->file, recorder->converter.ns);
+	if (r < 0)
+		return r;
+	return gt_agent_file_tend(&recorder->file, recorder->converter.ns);
+}
+
+bool gt_agent_recorder_is_behind(const struct gt_agent_recorder *recorder)
+{
+	return recorder->drain.bytes > recorder->memory.bytes / 4;
+}
+
+static int drain_source(void *object)
+{
+	return gt_agent_recorder_drain(object);
+}
+
+static bool is_source_behind(const void *object)
+{
+	return gt_agent_recorder_is_behind(object);
+}
+
+struct gt_session_source gt_agent_recorder_source(struct gt_agent_recorder *recorder)
+{
+	/* Half of the memory has to be enough for the time between two drains. */
+	uint64_t interval_ms = recorder->memory.bytes / 2 / MEMORY_BYTES_PER_MS;
+
+	return (struct gt_session_source){
+		.object = recorder,
+		.drain = drain_source,
+		.is_behind = is_source_behind,
+		.interval_ms = (uint32_t)GT_MIN(GT_MAX(interval_ms, MIN_INTERVAL_MS), UINT32_MAX),
+	};
+}
+
+static int put_lost(struct gt_agent_recorder *recorder)
+{
+	struct gt_agent_lost_block lost = {
+		.block = {.type = GT_AGENT_BLOCK_LOST, .bytes = sizeof(lost)},
+		.lost = __atomic_load_n(&recorder->memory.shared->lost_without_chunk,
+					__ATOMIC_RELAXED),
+	};
+
+	return gt_agent_file_put(&recorder->file, &lost.block);
+}
+
+int gt_agent_recorder_finish(struct gt_agent_recorder *recorder, struct gt_agent_counts *ret_counts)
+{
+	struct gt_agent_shared *shared = recorder->memory.shared;
+	struct timespec closing = {.tv_nsec = CLOSING_NS};
+	uint64_t window_start_ns;
+	int r;
+
+	__atomic_store_n(&shared->closed, 1, __ATOMIC_SEQ_CST);
+	nanosleep(&closing, NULL);
+	gt_agent_threads_find_dead(&recorder->threads, gt_clock_ns(CLOCK_MONOTONIC));
+	r = gt_agent_drain_run(&recorder->drain, true);
+	if (r < 0)
+		return r;
+	window_start_ns = gt_agent_file_window_start(&recorder->file, recorder->converter.ns);
+	r = gt_agent_threads_finish(&recorder->threads, &recorder->file, window_start_ns);
+	if (r < 0)
+		return r;
+	r = put_lost(recorder);
+	if (r < 0)
+		return r;
+	r = gt_agent_file_finish(&recorder->file, window_start_ns);
+	if (r < 0)
+		return r;
+	*ret_counts = (struct gt_agent_counts){
+		.records = recorder->file.records,
+		.lost = recorder->file.lost,
+		.processes = __atomic_load_n(&shared->processes, __ATOMIC_RELAXED),
+		.threads = __atomic_load_n(&shared->threads, __ATOMIC_RELAXED),
+	};
+	return 0;
+}
+
+void gt_agent_recorder_close(struct gt_agent_recorder *recorder)
+{
+	gt_agent_drain_clear(&recorder->drain);
+	gt_agent_threads_clear(&recorder->threads);
+	gt_agent_file_close(&recorder->file);
+	gt_agent_memory_close(&recorder->memory);
+	free(recorder);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/agent_threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agentdata/format.h"
+#include "base/log.h"
+#include "base/macros.h"
+#include "base/time.h"
+#include "record/agent_file.h"
+
+/* Of a recording. More can only come from a memory that was written to by something else. */
+#define MAX_THREADS (UINT32_C(1) << 20)
+
+/* A thread that ends without a word is noticed this much later, and a change of name. */
+#define CHECK_INTERVAL_NS (100 * GT_NS_PER_MS)
+#define NAME_INTERVAL_NS GT_NS_PER_SEC
+
+void gt_agent_threads_clear(struct gt_agent_threads *threads)
+{
+	gt_array_clear(&threads->items);
+	gt_array_clear(&threads->living);
+	gt_hash_clear(&threads->by_number);
+	gt_hash_clear(&threads->by_tid);
+}
+
+static uint64_t tid_key(const struct gt_agent_identity *identity)
+{
+	return (uint64_t)identity->pid << 32 | identity->tid;
+}
+
+static struct gt_agent_identity read_identity(const struct gt_agent_chunk *chunk)
+{
+	return (struct gt_agent_identity){
+		.process = chunk->process,
+		.pid = chunk->pid,
+		.tid = chunk->tid,
+		.ppid = chunk->ppid,
+		.ptid = chunk->ptid,
+		.map_start = chunk->map_start,
+		.map_bytes = chunk->map_bytes,
+		.map_offset = chunk->map_offset,
+	};
+}
+
+static void copy_comm(char *to, const char *from)
+{
+	memset(to, 0, GT_AGENT_COMM_BYTES);
+	memcpy(to, from, strnlen(from, GT_AGENT_COMM_BYTES - 1));
+}
+
+static int add_thread(struct gt_agent_threads *threads, uint32_t number, uint32_t *ret_index)
+{
+	struct gt_agent_thread *thread;
+	uint32_t *living;
+
+	if (threads->items.count == MAX_THREADS)
+		return -EINVAL;
+	thread = gt_array_push(&threads->items);
+	living = gt_array_push(&threads->living);
+	if (!thread || !living ||
+	    gt_hash_set(&threads->by_number, number, threads->items.count - 1) < 0)
+		return gt_error_oom();
+	thread->number = number;
+	*living = *ret_index = threads->items.count - 1;
+	return 0;
+}
+
+int gt_agent_threads_add(struct gt_agent_threads *threads, const struct gt_agent_chunk *chunk,
+			 uint32_t *ret_index)
+{
+	struct gt_agent_identity identity = read_identity(chunk);
+	uint32_t number = chunk->thread, index;
+	struct gt_agent_thread *thread;
+	bool is_new;
+	int r;
+
+	if (number == 0)
+		return -EINVAL;
+	index = gt_hash_get(&threads->by_number, number);
+	is_new = index == GT_HASH_NONE;
+	if (is_new) {
+		r = add_thread(threads, number, &index);
+		if (r < 0)
+			return r;
+	}
+	thread = &threads->items.items[index];
+	if (thread->has_ended)
+		return -EINVAL;
+	if (is_new || memcmp(&identity, &thread->identity, sizeof(identity)) != 0) {
+		if (gt_hash_set(&threads->by_tid, tid_key(&identity), index) < 0)
+			return gt_error_oom();
+		thread->identity = identity;
+		thread->is_told = false;
+	}
+	if (is_new)
+		copy_comm(thread->comm, chunk->comm);
+	*ret_index = index;
+	return 0;
+}
+
+static int put_name(struct gt_agent_thread *thread, struct gt_agent_file *file, uint64_t time_ns)
+{
+	struct gt_agent_name_block name = {
+		.block = {.type = GT_AGENT_BLOCK_NAME,
+			  .thread = thread->number,
+			  .bytes = sizeof(name)},
+		.time_ns = time_ns,
+	};
+
+	/* A window's threads are told of at the end, by the name that they have then. */
+	if (file->has_window || !thread->has_records)
+		return 0;
+	memcpy(name.comm, thread->comm, sizeof(name.comm));
+	return gt_agent_file_put(file, &name.block);
+}
+
+void gt_agent_thread_set_exit(struct gt_agent_thread *thread, const struct gt_agent_chunk *chunk,
+			      uint64_t exit_ns)
+{
+	thread->exit_ns = exit_ns;
+	copy_comm(thread->exit_comm, chunk->comm[0] ? chunk->comm : thread->comm);
+}
+
+static int put_thread(const struct gt_agent_thread *thread, struct gt_agent_file *file)
+{
+	const struct gt_agent_identity *identity = &thread->identity;
+	struct gt_agent_thread_block block = {
+		.block = {.type = GT_AGENT_BLOCK_THREAD,
+			  .thread = thread->number,
+			  .bytes = sizeof(block)},
+		.time_ns = thread->first_ns,
+		.process = identity->process,
+		.pid = identity->pid,
+		.tid = identity->tid,
+		.ppid = identity->ppid,
+		.ptid = identity->ptid,
+		.map_start = identity->map_start,
+		.map_bytes = identity->map_bytes,
+		.map_offset = identity->map_offset,
+	};
+
+	memcpy(block.comm, thread->comm, sizeof(block.comm));
+	return gt_agent_file_put(file, &block.block);
+}
+
+int gt_agent_thread_tell(struct gt_agent_thread *thread, struct gt_agent_file *file)
+{
+	thread->is_told = true;
+	return file->has_window ? 0 : put_thread(thread, file);
+}
+
+static int rename_thread(struct gt_agent_thread *thread, const char *comm,
+			 struct gt_agent_file *file, uint64_t time_ns)
+{
+	if (strncmp(thread->comm, comm, GT_AGENT_COMM_BYTES) == 0)
+		return 0;
+	copy_comm(thread->comm, comm);
+	return put_name(thread, file, time_ns);
+}
+
+/* The name that the kernel has for a thread. False when it has none, because there is none. */
+static bool read_comm(const struct gt_agent_identity *identity, char *comm)
+{
+	_cleanup_close_ int fd = -1;
+	char path[64];
+	ssize_t size;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", identity->pid, identity->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	size = fd < 0 ? -1 : read(fd, comm, GT_AGENT_COMM_BYTES);
+	if (size <= 0)
+		return false;
+	comm[size - 1] = '\0'; /* instead of the end of the line */
+	return true;
+}
+
+static int read_names(struct gt_agent_threads *threads, struct gt_agent_file *file, uint64_t now_ns)
+{
+	char comm[GT_AGENT_COMM_BYTES];
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < threads->living.count; i++) {
+		struct gt_agent_thread *thread = &threads->items.items[threads->living.items[i]];
+
+		/* One that gives itself a name holds the GIL, and has records behind it. */
+		if (!thread->has_moved || thread->is_dead || thread->exit_ns != 0)
+			continue;
+		thread->has_moved = false;
+		if (read_comm(&thread->identity, comm))
+			r = rename_thread(thread, comm, file, now_ns);
+	}
+	return r;
+}
+
+static bool is_gone(const struct gt_agent_threads *threads, uint32_t index)
+{
+	const struct gt_agent_identity *identity = &threads->items.items[index].identity;
+
+	/* Another one has its tid, in the same process or behind an exec. */
+	if (gt_hash_get(&threads->by_tid, tid_key(identity)) != index)
+		return true;
+	return identity->pid - 1 < INT_MAX && identity->tid - 1 < INT_MAX &&
+	       syscall(SYS_tgkill, identity->pid, identity->tid, 0) < 0 && errno == ESRCH;
+}
+
+void gt_agent_threads_find_dead(struct gt_agent_threads *threads, uint64_t now_ns)
+{
+	gt_array_for_each (&threads->living, index) {
+		struct gt_agent_thread *thread = &threads->items.items[*index];
+
+		if (thread->is_dead || !is_gone(threads, *index))
+			continue;
+		thread->is_dead = true;
+		thread->dead_ns = now_ns;
+	}
+}
+
+static int put_end(struct gt_agent_thread *thread, struct gt_agent_file *file)
+{
+	struct gt_agent_end_block end = {
+		.block = {.type = GT_AGENT_BLOCK_END,
+			  .thread = thread->number,
+			  .bytes = sizeof(end)},
+		.lost = thread->lost,
+	};
+	int r;
+
+	if (thread->exit_ns != 0 || thread->is_dead)
+		end.time_ns = GT_MAX(thread->exit_ns ? thread->exit_ns : thread->dead_ns,
+				     thread->last_ns);
+	if (end.time_ns == 0 && end.lost == 0)
+		return 0;
+	if (thread->exit_ns != 0) {
+		r = rename_thread(thread, thread->exit_comm, file, end.time_ns);
+		if (r < 0)
+			return r;
+	}
+	return gt_agent_file_put(file, &end.block);
+}
+
+/* Ends the threads that are dead and have been read to their end. */
+static int end_dead(struct gt_agent_threads *threads, struct gt_agent_file *file)
+{
+	uint32_t kept = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < threads->living.count; i++) {
+		uint32_t index = threads->living.items[i];
+		struct gt_agent_thread *thread = &threads->items.items[index];
+
+		if (r == 0 && thread->is_dead && thread->chunks == 0) {
+			thread->has_ended = true;
+			if (!file->has_window && thread->is_told)
+				r = put_end(thread, file);
+		} else {
+			threads->living.items[kept++] = index;
+		}
+	}
+	threads->living.count = kept;
+	return r;
+}
+
+int gt_agent_threads_tend(struct gt_agent_threads *threads, struct gt_agent_file *file,
+			  uint64_t now_ns)
+{
+	int r = 0;
+
+	if (now_ns >= threads->named_ns + NAME_INTERVAL_NS) {
+		threads->named_ns = now_ns;
+		r = read_names(threads, file, now_ns);
+	}
+	if (r == 0 && now_ns >= threads->checked_ns + CHECK_INTERVAL_NS) {
+		threads->checked_ns = now_ns;
+		r = end_dead(threads, file);
+		gt_agent_threads_find_dead(threads, now_ns);
+	}
+	return r;
+}
+
+/* When a thread ended, or the end of time. */
+static uint64_t end_ns(const struct gt_agent_thread *thread)
+{
+	uint64_t time_ns = thread->exit_ns ? thread->exit_ns : thread->dead_ns;
+
+	return time_ns ? GT_MAX(time_ns, thread->last_ns) : UINT64_MAX;
+}
+
+int gt_agent_threads_finish(struct gt_agent_threads *threads, struct gt_agent_file *file,
+			    uint64_t window_start_ns)
+{
+	int r = 0;
+
+	if (file->has_window) {
+		gt_array_for_each (&threads->items, thread) {
+			/* Those that were gone before the window have no place in it. */
+			if (!thread->has_records || end_ns(thread) < window_start_ns)
+				continue;
+			thread->is_in_window = true;
+			if (thread->exit_ns != 0)
+				copy_comm(thread->comm, thread->exit_comm);
+			r = put_thread(thread, file);
+			if (r < 0)
+				return r;
+		}
+		r = gt_agent_file_put_window(file, window_start_ns);
+	}
+	gt_array_for_each (&threads->items, thread) {
+		if (r < 0)
+			return r;
+		if (file->has_window ? thread->is_in_window : thread->is_told && !thread->has_ended)
+			r = put_end(thread, file);
+	}
+	return r;
+}
