@@ -13,7 +13,7 @@ bool gt_report_shows_process(const struct gt_report *report, uint32_t process)
 	return shown->gil_events > 0 || (report->trace->events == 0 && process == 0);
 }
 
-bool gt_report_has_gil(const struct gt_report *report)
+bool gt_report_knows_waits(const struct gt_report *report)
 {
 	return !report->meta->probe || strcmp(report->meta->probe, "none") != 0;
 }

@@ -38,7 +38,7 @@ struct gt_report {
 bool gt_report_shows_process(const struct gt_report *report, uint32_t process);
 
 /* False when nobody has watched the GIL: then its figures are not known. */
-bool gt_report_has_gil(const struct gt_report *report);
+bool gt_report_knows_waits(const struct gt_report *report);
 
 /* Whether its moments stand in for the true ones, so that all figures are estimates. */
 bool gt_report_is_estimate(const struct gt_report *report);

@@ -143,7 +143,7 @@ static void write_thread_states(const struct gt_report *report, uint32_t index,
 	_cleanup_free_ char *name = gt_terminal_dup(thread->name, strlen(thread->name));
 	char running[TEXT_SIZE], runnable[TEXT_SIZE], sleeping[TEXT_SIZE], for_gil[TEXT_SIZE];
 
-	if (!gt_report_has_gil(report))
+	if (!gt_report_knows_waits(report))
 		snprintf(for_gil, sizeof(for_gil), "-");
 	else
 		format_percent(stats->sleep_gil_ns, known_ns, for_gil);

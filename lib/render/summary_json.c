@@ -72,7 +72,8 @@ static json_t *state_json(const struct gt_report *report, const struct gt_thread
 	gt_json_set(&object, "runnable_ns", gt_json_integer(stats->runnable_ns));
 	gt_json_set(&object, "sleep_ns", gt_json_integer(stats->sleep_ns));
 	gt_json_set(&object, "sleep_gil_ns",
-		    gt_report_has_gil(report) ? gt_json_integer(stats->sleep_gil_ns) : json_null());
+		    gt_report_knows_waits(report) ? gt_json_integer(stats->sleep_gil_ns)
+						  : json_null());
 	gt_json_set(&object, "disk_ns", json_null());
 	gt_json_set(&object, "unknown_ns", gt_json_integer(stats->state_unknown_ns));
 	return object;
