@@ -144,6 +144,7 @@ static int make_trace(struct gt_recording *recording, struct gt_progress *progre
 	if (!trace)
 		return gt_error_oom();
 	trace->takes_are_waits = sources->agent && !sources->agent_is_twin;
+	trace->has_states = sources->state;
 	if (sources->agent && sources->agent_is_twin) {
 		comparer = gt_comparer_new();
 		if (!comparer)

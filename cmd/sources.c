@@ -168,7 +168,9 @@ int gt_sources_open_file(const char *path, struct gt_sources *sources)
 	sources->gil_path = strdup(path);
 	if (!sources->gil_path)
 		return gt_error_oom();
-	r = open_perf(sources->gil_path, GT_PERF_WANTS_GIL | GT_PERF_WANTS_TASKS,
+	/* All in one file: perf record --switch-events. */
+	r = open_perf(sources->gil_path,
+		      GT_PERF_WANTS_GIL | GT_PERF_WANTS_TASKS | GT_PERF_WANTS_SWITCHES,
 		      &sources->gil_perfdata, &sources->gil);
 	if (r < 0)
 		return r;
@@ -240,15 +242,11 @@ void gt_sources_warn(const struct gt_sources *sources)
 {
 	warn_of_late_records(sources->gil_perfdata, sources->gil_path);
 	warn_of_late_records(sources->state_perfdata, sources->state_path);
-	/* The losses of GIL events are a part of the trace. */
+	/* The losses of GIL events and of context switches are a part of the trace. */
 	if (sources->gil && gt_perf_source_lost(sources->gil) > 0)
 		gt_warning("%s: %" PRIu64 " births, names or ends of threads were lost\n"
 			   "  a larger --buffer-size may keep them",
 			   sources->gil_path, gt_perf_source_lost(sources->gil));
-	if (sources->state && gt_perf_source_lost(sources->state) > 0)
-		gt_warning("%s: %" PRIu64 " context switches were lost\n"
-			   "  a larger --buffer-size may keep them",
-			   sources->state_path, gt_perf_source_lost(sources->state));
 }
 
 void gt_sources_clear(struct gt_sources *sources)

@@ -13,14 +13,14 @@ bool gt_report_shows_process(const struct gt_report *report, uint32_t process)
 	return shown->gil_events > 0 || (report->trace->events == 0 && process == 0);
 }
 
-bool gt_report_is_estimate(const struct gt_report *report)
-{
-	return report->meta->found_by && strcmp(report->meta->found_by, "returns") == 0;
-}
-
 bool gt_report_knows_waits(const struct gt_report *report)
 {
 	return !report->meta->probe || strcmp(report->meta->probe, "none") != 0;
+}
+
+bool gt_report_is_estimate(const struct gt_report *report)
+{
+	return report->meta->found_by && strcmp(report->meta->found_by, "returns") == 0;
 }
 
 gt_render_function gt_render_for_path(const char *path, bool *ret_gzip)

@@ -37,11 +37,11 @@ struct gt_report {
 /* Whether PROCESS has something to do with a GIL: others are left out of what people look at. */
 bool gt_report_shows_process(const struct gt_report *report, uint32_t process);
 
+/* False when nobody has watched the GIL: then its figures are not known. */
+bool gt_report_knows_waits(const struct gt_report *report);
+
 /* Whether its moments stand in for the true ones, so that all figures are estimates. */
 bool gt_report_is_estimate(const struct gt_report *report);
-
-/* Whether it is known when threads waited for the GIL: it was watched. */
-bool gt_report_knows_waits(const struct gt_report *report);
 
 /* Each returns 0 or a negative errno, which the sink has logged or which is -ENOMEM. */
 int gt_render_summary(const struct gt_report *report, struct gt_sink *sink);

@@ -19,6 +19,7 @@ enum gt_event_type {
 	/* The scheduler: of a thread of its own pid and tid. */
 	GT_EVENT_SWITCH_IN,
 	GT_EVENT_SWITCH_OUT,
+	GT_EVENT_SWITCHES_LOST, /* of any threads, between an earlier moment and this one */
 	/* The four moments of the GIL. */
 	GT_EVENT_TAKE,
 	GT_EVENT_ACQUIRED,
@@ -38,6 +39,9 @@ struct gt_event {
 		uint64_t lock;	 /* ACQUIRED, RELEASE, SWITCHED: the first argument at the site */
 		uint64_t lost;	 /* LOST: how many */
 		bool preempted;	 /* SWITCH_OUT: it would have gone on */
+		struct {
+			uint64_t since_ns, count;
+		} gap; /* SWITCHES_LOST */
 		struct {
 			uint32_t ppid, ptid;
 		} fork;

@@ -118,19 +118,15 @@ bool gt_is_retake(const struct gt_trace *trace, uint32_t process, uint64_t calle
 int gt_scheduler_add(struct gt_trace *trace);
 /* The threads that are there begin with the trace. */
 void gt_scheduler_begin(struct gt_trace *trace, uint64_t time_ns);
-/* THREAD was born: it waits for a CPU. */
-void gt_scheduler_fork(struct gt_trace *trace, uint32_t thread);
+/* THREAD was born: it waits for a CPU. At 0 it was so before the trace, and nobody knows. */
+void gt_scheduler_fork(struct gt_trace *trace, uint32_t thread, uint64_t time_ns);
 /* Who calls exec is running. */
 int gt_scheduler_exec(struct gt_trace *trace, uint32_t thread, uint64_t time_ns);
 int gt_scheduler_event(struct gt_trace *trace, uint32_t thread, const struct gt_event *event);
 /* Up to where the states of THREAD are written: its life cannot end before. */
 uint64_t gt_scheduler_cursor(const struct gt_trace *trace, uint32_t thread);
 int gt_scheduler_end(struct gt_trace *trace, uint32_t thread, uint64_t time_ns);
-/*
- * LOST context switches are missing between two moments, of any thread. It may be called for a
- * loss that is over, at any time not before END_NS; losses in the order of their ends.
- */
-int gt_scheduler_loss(struct gt_trace *trace, uint64_t start_ns, uint64_t end_ns, uint64_t lost);
+int gt_scheduler_loss(struct gt_trace *trace, const struct gt_event *event);
 /* When all threads have ended, and the GIL's intervals are as they will be. */
 int gt_scheduler_finish(struct gt_trace *trace);
 

@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/log.h"
 
 static const struct {
@@ -34,6 +35,9 @@ struct gt_perf_source {
 	struct meaning *meanings; /* one for each event of the file */
 	uint32_t count;
 	uint64_t last_ns;
+	GT_ARRAY(uint64_t) ring_last_ns;
+	struct gt_event pending; /* a loss of GIL events, behind the same one of switches */
+	bool has_pending;
 	uint64_t lost_told;    /* by records in the stream, at their place */
 	uint64_t lost_counted; /* by perf at the end of the file, the same ones included */
 };
@@ -146,6 +150,7 @@ void gt_perf_source_free(struct gt_perf_source *source)
 	if (!source)
 		return;
 	free(source->meanings);
+	gt_array_clear(&source->ring_last_ns);
 	free(source);
 }
 
@@ -239,9 +244,56 @@ static bool convert(struct gt_perf_source *source, const struct gt_perf_record *
 	}
 }
 
-/* Rings are those of the GIL's events: losses are looked for in them. */
-static bool is_wanted(const struct gt_perf_source *source, struct gt_event *event)
+/*
+ * Where context switches may be lost: behind the last record of the ring, or without one, of the
+ * ring that fell silent first, to be safe.
+ */
+static uint64_t find_gap_start(const struct gt_perf_source *source, uint32_t ring)
 {
+	uint64_t start_ns = source->last_ns;
+
+	if (ring != GT_EVENT_NO_RING)
+		return ring < source->ring_last_ns.count ? source->ring_last_ns.items[ring] : 0;
+	gt_array_for_each (&source->ring_last_ns, last_ns)
+		start_ns = GT_MIN(start_ns, *last_ns);
+	return start_ns;
+}
+
+static int note_ring(struct gt_perf_source *source, uint32_t ring, uint64_t time_ns)
+{
+	if (!(source->wants & GT_PERF_WANTS_SWITCHES) || ring == GT_EVENT_NO_RING)
+		return 0;
+	while (ring >= source->ring_last_ns.count)
+		if (!gt_array_push(&source->ring_last_ns))
+			return gt_error_oom();
+	source->ring_last_ns.items[ring] = GT_MAX(source->ring_last_ns.items[ring], time_ns);
+	return 0;
+}
+
+/*
+ * Rings hold whatever the file was recorded for: what was lost may be GIL events, context switches,
+ * or both. LOST tells of the first, and is to be turned into what tells of the others.
+ */
+static void tell_loss(struct gt_perf_source *source, struct gt_event *event)
+{
+	struct gt_event lost = *event;
+
+	if (!(source->wants & GT_PERF_WANTS_SWITCHES))
+		return;
+	if (source->wants & GT_PERF_WANTS_GIL) {
+		source->pending = lost;
+		source->has_pending = true;
+	}
+	event->type = GT_EVENT_SWITCHES_LOST;
+	event->gap.since_ns = find_gap_start(source, lost.ring);
+	event->gap.count = lost.lost;
+}
+
+/* Rings are those of the GIL's events: losses are looked for in them. */
+static bool is_wanted(struct gt_perf_source *source, struct gt_event *event)
+{
+	if (event->type == GT_EVENT_LOST)
+		tell_loss(source, event);
 	if (!(source->wants & GT_PERF_WANTS_GIL))
 		event->ring = GT_EVENT_NO_RING;
 	switch (event->type) {
@@ -252,6 +304,7 @@ static bool is_wanted(const struct gt_perf_source *source, struct gt_event *even
 		return source->wants & GT_PERF_WANTS_TASKS;
 	case GT_EVENT_SWITCH_IN:
 	case GT_EVENT_SWITCH_OUT:
+	case GT_EVENT_SWITCHES_LOST:
 		return source->wants & GT_PERF_WANTS_SWITCHES;
 	default:
 		return source->wants & GT_PERF_WANTS_GIL;
@@ -262,20 +315,25 @@ static bool is_wanted(const struct gt_perf_source *source, struct gt_event *even
  */
 static int tell_rest(struct gt_perf_source *source, struct gt_event *ret)
 {
-	if (source->lost_counted <= source->lost_told || !(source->wants & GT_PERF_WANTS_GIL))
+	if (source->lost_counted <= source->lost_told)
 		return 0;
 	*ret = (struct gt_event){.type = GT_EVENT_LOST,
 				 .time_ns = source->last_ns,
 				 .ring = GT_EVENT_NO_RING,
 				 .lost = source->lost_counted - source->lost_told};
 	source->lost_told = source->lost_counted;
-	return 1;
+	return is_wanted(source, ret);
 }
 
 int gt_perf_source_next(struct gt_perf_source *source, struct gt_event *ret)
 {
 	struct gt_perf_record record;
 
+	if (source->has_pending) {
+		source->has_pending = false;
+		*ret = source->pending;
+		return 1;
+	}
 	for (;;) {
 		int r = gt_perfdata_next(source->perfdata, &record);
 
@@ -284,13 +342,19 @@ int gt_perf_source_next(struct gt_perf_source *source, struct gt_event *ret)
 		if (r == 0)
 			return tell_rest(source, ret);
 		source->last_ns = GT_MAX(source->last_ns, record.time_ns);
-		if (convert(source, &record, ret) && is_wanted(source, ret))
-			return 1;
+		if (convert(source, &record, ret) && is_wanted(source, ret)) {
+			r = note_ring(source, record.ring, record.time_ns);
+			return r < 0 ? r : 1;
+		}
+		r = note_ring(source, record.ring, record.time_ns);
+		if (r < 0)
+			return r;
 	}
 }
 
 uint64_t gt_perf_source_lost(const struct gt_perf_source *source)
 {
-	return source->wants & GT_PERF_WANTS_GIL ? 0
-						 : GT_MAX(source->lost_told, source->lost_counted);
+	return source->wants & (GT_PERF_WANTS_GIL | GT_PERF_WANTS_SWITCHES)
+		       ? 0
+		       : GT_MAX(source->lost_told, source->lost_counted);
 }

@@ -12,7 +12,7 @@ struct gt_perf_source;
 enum gt_perf_wants {
 	GT_PERF_WANTS_GIL = 1 << 0,	 /* the four moments, and what was lost of them */
 	GT_PERF_WANTS_TASKS = 1 << 1,	 /* births, names, maps and ends */
-	GT_PERF_WANTS_SWITCHES = 1 << 2, /* context switches */
+	GT_PERF_WANTS_SWITCHES = 1 << 2, /* context switches, and what was lost of them */
 };
 
 struct gt_perf_source_spec {
@@ -33,5 +33,6 @@ GT_DEFINE_CLEANUP(struct gt_perf_source *, gt_perf_source_free)
 /* The next event in time order: 1, or 0 at the end, or a negative errno (logged). */
 int gt_perf_source_next(struct gt_perf_source *source, struct gt_event *ret);
 
-/* Records that were lost of a file that is not read for its GIL events, up to now. */
+/* Records that were lost of a file that is read for its tasks only, up to now: no event tells them.
+ */
 uint64_t gt_perf_source_lost(const struct gt_perf_source *source);

@@ -70,9 +70,10 @@ void gt_scheduler_begin(struct gt_trace *trace, uint64_t time_ns)
 		state->cursor_ns = time_ns;
 }
 
-void gt_scheduler_fork(struct gt_trace *trace, uint32_t thread)
+void gt_scheduler_fork(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
 {
-	trace->machine->schedules.items[thread].kind = GT_STATE_RUNNABLE;
+	if (time_ns > 0)
+		trace->machine->schedules.items[thread].kind = GT_STATE_RUNNABLE;
 }
 
 int gt_scheduler_exec(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
@@ -119,14 +120,15 @@ int gt_scheduler_end(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
 	return go_to(trace, thread, time_ns, kind, GT_STATE_UNKNOWN, false);
 }
 
-int gt_scheduler_loss(struct gt_trace *trace, uint64_t start_ns, uint64_t end_ns, uint64_t lost)
+int gt_scheduler_loss(struct gt_trace *trace, const struct gt_event *event)
 {
 	struct gt_machine *machine = trace->machine;
+	uint64_t start_ns = GT_MAX(event->gap.since_ns, trace->start_ns);
+	uint64_t end_ns = event->time_ns;
 	struct gt_loss *loss;
 
 	trace->has_states = true;
-	trace->state_lost += lost;
-	start_ns = GT_MAX(start_ns, trace->start_ns);
+	trace->state_lost += event->gap.count;
 	/* Kept in order and apart from one another: losses are told in the order of their ends. */
 	while (machine->state_losses.count > 0) {
 		loss = &machine->state_losses.items[machine->state_losses.count - 1];

@@ -220,7 +220,7 @@ static int event_fork(struct gt_trace *trace, const struct gt_event *event)
 		       event->time_ns == 0 ? GT_PHASE_UNKNOWN : GT_PHASE_NO, &thread);
 	if (r < 0)
 		return r;
-	gt_scheduler_fork(trace, thread);
+	gt_scheduler_fork(trace, thread, event->time_ns);
 	r = set_name(&trace->threads.items[thread].name, trace->threads.items[parent_thread].name);
 	if (r < 0 || process == parent_process)
 		return r;
@@ -412,6 +412,9 @@ int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event)
 	case GT_EVENT_SWITCH_IN:
 	case GT_EVENT_SWITCH_OUT:
 		r = event_switch(trace, event);
+		break;
+	case GT_EVENT_SWITCHES_LOST:
+		r = gt_scheduler_loss(trace, event);
 		break;
 	default:
 		r = event_gil(trace, event);

@@ -29,7 +29,9 @@ struct thread {
 	uint32_t process, tid;
 	char *name; /* NULL when not known */
 	bool is_living, is_told;
-	uint64_t lost; /* events since its last one */
+	uint64_t lost;	  /* events since its last one */
+	bool is_switched; /* it is known whether it has a CPU: by the last switch */
+	struct gt_event last_switch;
 };
 
 struct gt_window {
@@ -252,6 +254,23 @@ static int note_map(struct gt_window *window, const struct gt_event *event)
 	return r < 0 ? r : add_map(&window->processes.items[process], &map);
 }
 
+/* Of a thread that is not known to live, it begins no life: it may be late. */
+static void note_switch(struct gt_window *window, const struct gt_event *event)
+{
+	uint32_t thread = gt_hash_get(&window->thread_by_tid, event->tid);
+
+	if (thread == NONE || !window->threads.items[thread].is_living)
+		return;
+	window->threads.items[thread].is_switched = true;
+	window->threads.items[thread].last_switch = *event;
+}
+
+static void forget_switches(struct gt_window *window)
+{
+	gt_array_for_each (&window->threads, thread)
+		thread->is_switched = false;
+}
+
 /* An event of a thread ends what it had lost before; and both show that it lives. */
 static int note_life(struct gt_window *window, const struct gt_event *event)
 {
@@ -284,6 +303,10 @@ static int note(struct gt_window *window, const struct gt_event *event)
 		return note_map(window, event);
 	case GT_EVENT_SWITCH_IN:
 	case GT_EVENT_SWITCH_OUT:
+		note_switch(window, event);
+		return 0;
+	case GT_EVENT_SWITCHES_LOST:
+		forget_switches(window);
 		return 0;
 	default:
 		return note_life(window, event);
@@ -368,6 +391,21 @@ static int tell_maps(struct gt_window *window, const struct process *process)
 	return 0;
 }
 
+/* Who slept when the window began may sleep through it. */
+static int tell_switch(struct gt_window *window, const struct thread *thread)
+{
+	struct gt_event *event;
+
+	if (!thread->is_living || !thread->is_switched)
+		return 0;
+	event = tell(window, thread->last_switch.type, window->start_ns,
+		     window->processes.items[thread->process].pid, thread->tid);
+	if (!event)
+		return -ENOMEM;
+	event->preempted = thread->last_switch.preempted;
+	return 0;
+}
+
 /* A gap that goes on into the window is one of the window. */
 static int tell_loss(struct gt_window *window, const struct thread *thread)
 {
@@ -409,6 +447,9 @@ static int tell_living(struct gt_window *window)
 		return r;
 	gt_array_for_each (&window->threads, thread) {
 		r = thread->is_living ? tell_loss(window, thread) : 0;
+		if (r < 0)
+			return r;
+		r = tell_switch(window, thread);
 		if (r < 0)
 			return r;
 	}

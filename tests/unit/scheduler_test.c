@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "trace/machine.h"
 #include "trace/stats.h"
+#include "trace/trace.h"
 
 #define PID 100
 #define COND UINT64_C(0x5000)
@@ -76,6 +76,13 @@ static void gil(struct gt_trace *trace, uint64_t time_ns, uint32_t tid, enum gt_
 				      .lock = type == GT_EVENT_TAKE	  ? 0
 					      : type == GT_EVENT_ACQUIRED ? SWITCH_COND
 									  : COND});
+}
+
+static void lose(struct gt_trace *trace, uint64_t since_ns, uint64_t time_ns, uint64_t count)
+{
+	feed(trace, (struct gt_event){.type = GT_EVENT_SWITCHES_LOST,
+				      .time_ns = time_ns,
+				      .gap = {.since_ns = since_ns, .count = count}});
 }
 
 static uint32_t find_thread(const struct gt_trace *trace, uint32_t tid)
@@ -197,13 +204,17 @@ static void test_unknown_before_the_first_record(void **test_state)
 	fork_task(trace, 0, PID, 101);
 	gil(trace, 1000, 100, GT_EVENT_TAKE);
 	task(trace, 1000, 102, GT_EVENT_TAKE);
+	/* Born before the trace, it need not be waiting for its first CPU. */
+	in(trace, 1100, 101);
 	out(trace, 1200, 100, false);
 	in(trace, 1300, 102);
 	in(trace, 1500, 100);
 	task(trace, 2000, 102, GT_EVENT_EXIT);
+	task(trace, 2000, 101, GT_EVENT_EXIT);
 	task(trace, 2000, 100, GT_EVENT_EXIT);
 	finish(trace, &stats);
 	check(trace, &stats, 100, 500, 0, 300, 200);
+	check(trace, &stats, 101, 900, 0, 0, 100);
 	check(trace, &stats, 102, 700, 0, 0, 300);
 }
 
@@ -324,7 +335,7 @@ static void test_loss_is_unknown(void **test_state)
 	out(trace, 1250, 103, false);
 	task(trace, 1400, 103, GT_EVENT_EXIT);
 	out(trace, 1500, 101, false);
-	assert_int_equal(gt_scheduler_loss(trace, 1200, 1600, 7), 0);
+	lose(trace, 1200, 1600, 7);
 	/* 101 leaves a CPU: since the gap it had one. 102 gets one: nobody knows since when it had
 	 * none. The main thread says nothing any more. */
 	out(trace, 1700, 101, false);
@@ -351,11 +362,10 @@ static void test_losses_that_overlap(void **test_state)
 
 	(void)test_state;
 	comm(trace, 1000, true);
-	task(trace, 2000, 101, GT_EVENT_TAKE);
-	assert_int_equal(gt_scheduler_loss(trace, 1100, 1200, 1), 0);
-	assert_int_equal(gt_scheduler_loss(trace, 1500, 1600, 1), 0);
-	assert_int_equal(gt_scheduler_loss(trace, 1550, 1700, 1), 0);
-	assert_int_equal(gt_scheduler_loss(trace, 1400, 1800, 1), 0);
+	lose(trace, 1100, 1200, 1);
+	lose(trace, 1500, 1600, 1);
+	lose(trace, 1550, 1700, 1);
+	lose(trace, 1400, 1800, 1);
 	out(trace, 2000, 100, false);
 	task(trace, 2500, 100, GT_EVENT_EXIT);
 	finish(trace, &stats);
@@ -398,8 +408,7 @@ static void test_invariants_survive_nonsense(void **test_state)
 			else if (choice < 96)
 				task(trace, time_ns, tid, GT_EVENT_EXIT);
 			else if (choice < 97)
-				assert_int_equal(
-					gt_scheduler_loss(trace, time_ns - choice, time_ns, 1), 0);
+				lose(trace, time_ns - choice, time_ns, 1);
 			else if (choice < 98)
 				task(trace, time_ns, tid, GT_EVENT_LOST);
 			else

@@ -251,12 +251,22 @@ static const struct gt_thread *find_thread(const struct gt_trace *trace, uint32_
 static void test_window_of_a_trace(void **state)
 {
 	const struct gt_event events[] = {
-		named(1000, PID, PID, "python3", true),	  forked(1100, PID, 101, PID, PID),
-		forked(1110, PID, 102, PID, PID),	  forked(1120, PID, 103, PID, PID),
-		forked(1130, PID, 104, PID, PID),	  event(1140, PID, 104, GT_EVENT_EXIT),
-		event(2500, PID, PID, GT_EVENT_RELEASE),  event(2600, PID, 101, GT_EVENT_TAKE),
-		event(2700, PID, 101, GT_EVENT_ACQUIRED), event(2800, PID, 101, GT_EVENT_RELEASE),
-		event(2900, PID, 102, GT_EVENT_ACQUIRED), event(3000, PID, 102, GT_EVENT_RELEASE),
+		named(1000, PID, PID, "python3", true),
+		forked(1100, PID, 101, PID, PID),
+		forked(1110, PID, 102, PID, PID),
+		forked(1120, PID, 103, PID, PID),
+		forked(1130, PID, 104, PID, PID),
+		event(1140, PID, 104, GT_EVENT_EXIT),
+		event(1150, PID, 101, GT_EVENT_SWITCH_IN),
+		event(1160, PID, 101, GT_EVENT_SWITCH_OUT),
+		event(1170, PID, PID, GT_EVENT_SWITCH_IN),
+		event(1180, PID, 104, GT_EVENT_SWITCH_OUT),
+		event(2500, PID, PID, GT_EVENT_RELEASE),
+		event(2600, PID, 101, GT_EVENT_TAKE),
+		event(2700, PID, 101, GT_EVENT_ACQUIRED),
+		event(2800, PID, 101, GT_EVENT_RELEASE),
+		event(2900, PID, 102, GT_EVENT_ACQUIRED),
+		event(3000, PID, 102, GT_EVENT_RELEASE),
 	};
 	struct list list = LIST(events);
 	_cleanup_(gt_window_freep) struct gt_window *window = NULL;
@@ -279,8 +289,10 @@ static void test_window_of_a_trace(void **state)
 	thread = &stats.threads[find_thread(trace, PID) - trace->threads.items];
 	assert_int_equal(thread->has_ns, 500);
 	assert_int_equal(thread->no_ns, 500);
+	assert_int_equal(thread->running_ns, 1000);
 	thread = &stats.threads[find_thread(trace, 101) - trace->threads.items];
 	assert_int_equal(thread->no_ns, 600 + 200);
+	assert_int_equal(thread->sleep_ns, 1000);
 	assert_int_equal(thread->wait_ns, 100);
 	/* It may have been without the GIL, or have waited: its take would have come before. */
 	thread = &stats.threads[find_thread(trace, 102) - trace->threads.items];
@@ -288,6 +300,7 @@ static void test_window_of_a_trace(void **state)
 	assert_int_equal(thread->has_ns, 100);
 	thread = &stats.threads[find_thread(trace, 103) - trace->threads.items];
 	assert_int_equal(thread->unknown_ns, 1000);
+	assert_int_equal(thread->state_unknown_ns, 1000);
 }
 
 /* One moment of one thread. */
