@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,6 +74,7 @@ static void attach_thread(struct gt_agent_thread *self)
 	self->chunk = NULL;
 	self->number = __atomic_add_fetch(&gt_agent.shared->threads, 1, __ATOMIC_RELAXED);
 	gt_agent_identify(&self->pid, &self->tid);
+	self->own_tid = syscall(SYS_gettid);
 }
 
 /* Makes CHUNK the one of this thread, and leaves the one that it had. */
@@ -100,11 +102,13 @@ static void begin_chunk(struct gt_agent_thread *self, struct gt_agent_chunk *chu
 		pthread_setspecific(gt_agent.key, self);
 	}
 	__atomic_store_n(&chunk->state, GT_AGENT_CHUNK_USED, __ATOMIC_RELEASE);
-	if (old)
+	if (old && old != chunk)
 		__atomic_store_n(&old->state, GT_AGENT_CHUNK_LEFT, __ATOMIC_RELEASE);
 	self->chunk = chunk;
-	self->end = chunk->records + GT_AGENT_CHUNK_RECORDS;
+	/* In this order: a signal handler in between finds a record of this chunk, or none. */
 	self->next = chunk->records + 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	self->end = chunk->records + GT_AGENT_CHUNK_RECORDS;
 }
 
 /* The first record of another chunk; NULL: the moment is lost. */
@@ -124,6 +128,9 @@ struct gt_agent_record *gt_agent_renew(struct gt_agent_thread *self)
 	if (self->process == 0 || self->process != gt_agent.process->number)
 		attach_thread(self);
 	chunk = take_chunk(gt_agent.shared);
+	if (!chunk && self->chunk &&
+	    __atomic_load_n(&self->chunk->state, __ATOMIC_ACQUIRE) == GT_AGENT_CHUNK_EMPTIED)
+		chunk = self->chunk;
 	if (chunk)
 		begin_chunk(self, chunk);
 	else
@@ -142,7 +149,14 @@ void gt_agent_end_thread(void *argument)
 		return;
 	prctl(PR_GET_NAME, self->chunk->comm);
 	self->chunk->exit_time = gt_agent_now();
-	self->next = self->end = NULL;
+	self->end = NULL;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&self->chunk->state, GT_AGENT_CHUNK_LEFT, __ATOMIC_RELEASE);
 	self->chunk = NULL;
+}
+
+/* The end of the program, behind everything that it wanted to be called then. */
+static __attribute__((destructor)) void end_program(void)
+{
+	gt_agent_end_thread(NULL);
 }

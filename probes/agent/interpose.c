@@ -5,6 +5,8 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "probes/agent/note.h"
 
@@ -170,6 +172,18 @@ EXPORT int gt_agent_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 	if (likely(!gt_agent_find_call(__builtin_return_address(0))))
 		return real_timedwait(cond, mutex, until);
 	return wait_for_gil(cond, mutex, until);
+}
+
+/*
+ * os._exit(), and so each child of multiprocessing, ends here. A child of vfork that does is not
+ * the thread whose memory it uses.
+ */
+EXPORT void _exit(int status)
+{
+	if (gt_agent_self.chunk && syscall(SYS_gettid) == gt_agent_self.own_tid)
+		gt_agent_end_thread(NULL);
+	for (;;)
+		syscall(SYS_exit_group, status);
 }
 
 #if defined(__x86_64__)
