@@ -35,7 +35,7 @@ int gt_agent_old_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
  * Before glibc 2.34 dlvsym is in a library of its own, which a program may lack: then libc's own
  * door to it is used. It is not there any more since.
  */
-extern void *dlvsym(void *, const char *, const char *) __attribute__((weak));
+#pragma weak dlvsym
 extern void *__libc_dlopen_mode(const char *, int) __attribute__((weak));
 extern void *__libc_dlsym(void *, const char *) __attribute__((weak));
 

@@ -16,7 +16,6 @@ double locks_measure(long count)
 		pthread_mutex_unlock(&mutex);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	return ((double)(end.tv_sec - start.tv_sec) * 1e9 +
-		(double)(end.tv_nsec - start.tv_nsec)) /
+	return ((double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec)) /
 	       (double)count;
 }
