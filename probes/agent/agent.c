@@ -112,7 +112,7 @@ static void begin_chunk(struct gt_agent_thread *self, struct gt_agent_chunk *chu
 }
 
 /* The first record of another chunk; NULL: the moment is lost. */
-struct gt_agent_record *gt_agent_renew(struct gt_agent_thread *self)
+static struct gt_agent_record *renew(struct gt_agent_thread *self)
 {
 	struct gt_agent_chunk *chunk;
 	int saved_errno = errno;
@@ -138,6 +138,14 @@ struct gt_agent_record *gt_agent_renew(struct gt_agent_thread *self)
 	self->is_renewing = false;
 	errno = saved_errno;
 	return chunk ? chunk->records : NULL;
+}
+
+void gt_agent_note_slowly(enum gt_agent_kind kind, uint64_t time, uint64_t value)
+{
+	struct gt_agent_record *record = renew(&gt_agent_self);
+
+	if (record)
+		gt_agent_write(record, kind, time, value);
 }
 
 void gt_agent_end_thread(void *argument)

@@ -87,21 +87,26 @@ enum gt_agent_chunk_state {
 	GT_AGENT_CHUNK_EMPTIED,
 };
 
-#define GT_AGENT_CHUNK_BYTES 32768u
+#define GT_AGENT_CHUNK_BYTES 16384u
 #define GT_AGENT_COMM_BYTES 16
 
 struct gt_agent_chunk {
 	uint32_t state; /* enum gt_agent_chunk_state; the rest is valid once it is not free */
 	uint32_t next;	/* of the free chunks: index + 1; 0: none */
 	uint32_t process, thread; /* numbers that never come again, from 1 */
-	uint32_t pid, tid;	  /* as /proc has them where giltrace is */
-	uint32_t ppid, ptid;	  /* the thread that has forked the process; 0: not known */
+	/* As giltrace's /proc has them. 0: not known, in a namespace without that. */
+	uint32_t pid, tid;
+	uint32_t ppid, ptid; /* the thread that has forked the process; 0: not known */
 	/* What is mapped of the file with the GIL where the sites are. */
 	uint64_t map_start, map_bytes, map_offset;
 	uint64_t lost_before; /* records of this thread that found no chunk, before this one's */
 	uint64_t lost;	      /* the same, behind this chunk's last record, so far */
-	uint64_t exit_time;   /* by the clock, when the thread has ended; 0: it has not, or was not
-				 able to say */
+	/*
+	 * When the thread has ended, by the clock; 0: it has not said. In a chunk that is not LEFT
+	 * it only holds if no record is younger, and if the thread turns out to be gone: a child of
+	 * vfork ends in the name of its parent.
+	 */
+	uint64_t exit_time;
 	char comm[GT_AGENT_COMM_BYTES]; /* its name as it began, or as it ended; "": as before */
 	uint64_t unused[4];
 	struct gt_agent_record records[];

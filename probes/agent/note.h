@@ -9,21 +9,24 @@
 /* When a GIL of this process was released last. Written and read under the GIL's mutex. */
 extern uint64_t gt_agent_last_release;
 
-/* The first record of another chunk; NULL: the moment is lost. */
-struct gt_agent_record *gt_agent_renew(struct gt_agent_thread *self);
+#if defined(__x86_64__)
+static inline uint64_t gt_agent_counter(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high) : : "memory");
+	return ((uint64_t)high << 32 | low) & GT_AGENT_TIME_MASK;
+}
+#else
+#define gt_agent_counter() 0
+#endif
 
 static inline uint64_t gt_agent_now(void)
 {
 	struct timespec time;
 
-#if defined(__x86_64__)
-	if (likely(gt_agent.clock == GT_AGENT_CLOCK_TSC)) {
-		uint32_t low, high;
-
-		__asm__ volatile("rdtsc" : "=a"(low), "=d"(high) : : "memory");
-		return ((uint64_t)high << 32 | low) & GT_AGENT_TIME_MASK;
-	}
-#endif
+	if (likely(gt_agent.clock == GT_AGENT_CLOCK_TSC))
+		return gt_agent_counter();
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
@@ -34,7 +37,7 @@ static inline uint64_t gt_agent_now(void)
  * moment costs; what the one who released it has written is all that matters. That one's time needs
  * nothing: it is stored before the mutex is unlocked.
  */
-static inline uint64_t order(enum gt_agent_kind kind, uint64_t time)
+static inline uint64_t gt_agent_order(enum gt_agent_kind kind, uint64_t time)
 {
 	if (kind == GT_AGENT_RELEASE)
 		__atomic_store_n(&gt_agent_last_release, time, __ATOMIC_RELAXED);
@@ -51,7 +54,7 @@ static inline uint64_t order(enum gt_agent_kind kind, uint64_t time)
  * Reserves the next record: in one instruction, so that a signal handler that notes something
  * itself gets another one.
  */
-static inline struct gt_agent_record *reserve(struct gt_agent_thread *self)
+static inline struct gt_agent_record *gt_agent_reserve(struct gt_agent_thread *self)
 {
 #if defined(__x86_64__)
 	uint64_t old = sizeof(struct gt_agent_record);
@@ -63,23 +66,37 @@ static inline struct gt_agent_record *reserve(struct gt_agent_thread *self)
 #endif
 }
 
-/* Notes that a moment is now. */
-static inline __attribute__((always_inline)) void gt_agent_note(enum gt_agent_kind kind,
-								uint64_t value)
+/* Where a record of this thread can be written at once; NULL when its chunk is full, or none. */
+static inline struct gt_agent_record *gt_agent_next(struct gt_agent_thread *self)
 {
-	struct gt_agent_thread *self = &gt_agent_self;
-	struct gt_agent_record *record = NULL;
-	uint64_t time = order(kind, gt_agent_now());
+	struct gt_agent_record *record;
 
-	if (likely(self->process == gt_agent.process->number))
-		record = reserve(self);
-	if (unlikely(!record || record >= self->end)) {
-		record = gt_agent_renew(self);
-		if (!record)
-			return;
-	}
+	if (unlikely(self->process != gt_agent.process->number))
+		return NULL;
+	record = gt_agent_reserve(self);
+	return likely(record < self->end) ? record : NULL;
+}
+
+/* What giltrace sees a time of is complete. */
+static inline void gt_agent_write(struct gt_agent_record *record, enum gt_agent_kind kind,
+				  uint64_t time, uint64_t value)
+{
 	record->value = value;
-	/* What giltrace sees a time of is complete. */
 	__atomic_store_n(&record->time, (uint64_t)kind << GT_AGENT_KIND_SHIFT | time,
 			 __ATOMIC_RELEASE);
+}
+
+/* Notes a moment where there is no record at hand. */
+void gt_agent_note_slowly(enum gt_agent_kind kind, uint64_t time, uint64_t value);
+
+/* Notes that a moment is now. */
+static inline void gt_agent_note(enum gt_agent_kind kind, uint64_t value)
+{
+	uint64_t time = gt_agent_order(kind, gt_agent_now());
+	struct gt_agent_record *record = gt_agent_next(&gt_agent_self);
+
+	if (likely(record))
+		gt_agent_write(record, kind, time, value);
+	else
+		gt_agent_note_slowly(kind, time, value);
 }
