@@ -3,17 +3,13 @@
 #include "probes/agent/agent.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "probes/agent/note.h"
+
+#pragma weak pthread_setspecific
 
 __thread struct gt_agent_thread gt_agent_self;
 struct gt_agent_calls gt_agent_calls;
@@ -74,7 +70,6 @@ static void attach_thread(struct gt_agent_thread *self)
 	self->chunk = NULL;
 	self->number = __atomic_add_fetch(&gt_agent.shared->threads, 1, __ATOMIC_RELAXED);
 	gt_agent_identify(&self->pid, &self->tid);
-	self->own_tid = syscall(SYS_gettid);
 }
 
 /* Makes CHUNK the one of this thread, and leaves the one that it had. */
@@ -163,8 +158,10 @@ void gt_agent_end_thread(void *argument)
 	self->chunk = NULL;
 }
 
-/* The end of the program, behind everything that it wanted to be called then. */
-static __attribute__((destructor)) void end_program(void)
+void gt_agent_end_program(void)
 {
-	gt_agent_end_thread(NULL);
+	struct gt_agent_thread *self = &gt_agent_self;
+
+	if (self->chunk && self->process == gt_agent.process->number)
+		self->chunk->exit_time = gt_agent_now();
 }

@@ -27,7 +27,6 @@ struct gt_agent_thread {
 	bool is_renewing;
 	uint32_t process; /* that all this is about: a fork leaves that of the parent */
 	uint32_t number, pid, tid, ppid, ptid;
-	long own_tid; /* as the kernel tells it here */
 };
 
 /*

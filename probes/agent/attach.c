@@ -11,9 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+#pragma weak pthread_key_create
+#pragma weak pthread_setspecific
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -30,6 +34,15 @@ struct gil_file {
 	const ElfW(Phdr) * segments;
 	uint32_t segment_count;
 };
+
+/* A program that is short of addresses needs them for itself. */
+static bool has_room(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ||
+	       limit.rlim_cur / 8 > bytes;
+}
 
 /* The memory that the environment names, or NULL. */
 static struct gt_agent_shared *map_memory(void)
@@ -51,7 +64,7 @@ static struct gt_agent_shared *map_memory(void)
 	head = mmap(NULL, GT_AGENT_CHUNK_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 	if (head != MAP_FAILED) {
 		if (head->magic == GT_AGENT_MAGIC && head->version == GT_AGENT_VERSION &&
-		    head->token == token && !head->closed &&
+		    head->token == token && !head->closed && has_room(head->bytes) &&
 		    head->bytes == ((uint64_t)head->chunk_count + 1) * GT_AGENT_CHUNK_BYTES)
 			shared = mmap(NULL, head->bytes, PROT_READ | PROT_WRITE,
 				      MAP_SHARED | MAP_NORESERVE, fd, 0);
@@ -91,12 +104,16 @@ static bool has_build_id(const struct dl_phdr_info *info, const struct gt_agent_
 }
 
 /* By a system call of its own: what libc calls stat has had several names. */
+static bool look_at(const char *path, struct statx *ret)
+{
+	return syscall(SYS_statx, AT_FDCWD, path, 0, STATX_INO, ret) == 0;
+}
+
 static bool is_inode(const char *path, const struct gt_agent_shared *shared)
 {
 	struct statx status;
 
-	return syscall(SYS_statx, AT_FDCWD, path[0] ? path : "/proc/self/exe", 0, STATX_INO,
-		       &status) == 0 &&
+	return look_at(path[0] ? path : "/proc/self/exe", &status) &&
 	       status.stx_ino == shared->inode &&
 	       makedev(status.stx_dev_major, status.stx_dev_minor) == shared->device;
 }
@@ -139,9 +156,14 @@ static bool prepare(const struct gil_file *file, struct gt_agent_shared *shared)
 {
 	const ElfW(Phdr) *segment = find_segment(file, shared->sites[0].offset);
 	long page = sysconf(_SC_PAGESIZE);
+	struct statx proc;
 
-	if (!segment)
+	/* The memory was found by a path in there. Before glibc 2.34 only some programs have keys.
+	 */
+	if (!segment || !look_at("/proc", &proc) || !pthread_key_create)
 		return false;
+	gt_agent.proc_major = proc.stx_dev_major;
+	gt_agent.proc_minor = proc.stx_dev_minor;
 	gt_agent.process = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (gt_agent.process == MAP_FAILED)
@@ -186,19 +208,27 @@ static void add_calls(const struct gil_file *file, const struct gt_agent_shared 
 
 static __attribute__((constructor)) void attach(void)
 {
-	struct gt_agent_shared *shared = map_memory();
-	struct gil_file file = {.shared = shared};
+	struct gt_agent_shared *shared;
+	struct gil_file file = {0};
 
+	gt_agent_find_functions();
+	shared = map_memory();
 	if (!shared)
 		return;
+	file.shared = shared;
 	if (dl_iterate_phdr(find_gil_file, &file) && prepare(&file, shared))
 		add_calls(&file, shared);
 	else
 		munmap(shared, shared->bytes);
 }
 
-/* Of a link to "4711/task/4712": in another PID namespace the kernel's own answers are others. */
-void gt_agent_identify(uint32_t *ret_pid, uint32_t *ret_tid)
+static __attribute__((destructor)) void detach(void)
+{
+	gt_agent_end_program();
+}
+
+/* Of a link to "4711/task/4712". */
+static bool read_link(uint32_t *ret_pid, uint32_t *ret_tid)
 {
 	char link[64];
 	ssize_t length = readlink("/proc/thread-self", link, sizeof(link));
@@ -210,6 +240,26 @@ void gt_agent_identify(uint32_t *ret_pid, uint32_t *ret_tid)
 		else if (i > 0 && link[i - 1] >= '0' && link[i - 1] <= '9')
 			which++;
 	}
-	*ret_pid = numbers[1] ? numbers[0] : (uint32_t)getpid();
-	*ret_tid = numbers[1] ? numbers[1] : (uint32_t)syscall(SYS_gettid);
+	*ret_pid = numbers[0];
+	*ret_tid = numbers[1];
+	return numbers[1] != 0;
+}
+
+/*
+ * In another PID namespace the kernel's own answers are other numbers, but the /proc that giltrace
+ * sees has ours wherever it is mounted. Without it, a process that had the number here that it has
+ * there will still have it.
+ */
+void gt_agent_identify(uint32_t *ret_pid, uint32_t *ret_tid)
+{
+	struct gt_agent_process *process = gt_agent.process;
+	struct statx proc;
+
+	*ret_pid = process->pid;
+	*ret_tid = 0;
+	if (look_at("/proc", &proc) && proc.stx_dev_major == gt_agent.proc_major &&
+	    proc.stx_dev_minor == gt_agent.proc_minor && read_link(ret_pid, ret_tid))
+		process->pid = *ret_pid;
+	else if (process->pid && (uint32_t)getpid() == process->pid)
+		*ret_tid = (uint32_t)syscall(SYS_gettid);
 }

@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,58 +33,86 @@ int gt_agent_old_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 #endif
 
 /*
- * Before glibc 2.34 dlvsym is in a library of its own, which a program may lack: then libc's own
- * door to it is used. It is not there any more since.
+ * Before glibc 2.34 the first two are in a library of its own, which a program may lack: then
+ * libc's own door to it is used, which is not there any more since.
  */
+#pragma weak dlsym
 #pragma weak dlvsym
 extern void *__libc_dlopen_mode(const char *, int) __attribute__((weak));
 extern void *__libc_dlsym(void *, const char *) __attribute__((weak));
+extern int __pthread_mutex_lock(pthread_mutex_t *) __attribute__((weak));
+extern int __pthread_mutex_unlock(pthread_mutex_t *) __attribute__((weak));
 
-static void *find_real(const char *name, const char *version)
+/*
+ * What comes behind this library: of another one that was preloaded, or of libc. Without a version
+ * glibc before 2.36 may give the oldest.
+ */
+static void find(void *pointer, const char *name, const char *version)
 {
-	void *(*look_up)(void *, const char *, const char *) = dlvsym;
-	void *library;
+	void *(*look_up)(void *, const char *) = dlsym;
+	void *(*look_up_version)(void *, const char *, const char *) = dlvsym;
+	void *library, *real;
 
 	if (!look_up && __libc_dlopen_mode && __libc_dlsym) {
 		library = __libc_dlopen_mode("libdl.so.2", (int)(RTLD_NOW | 0x80000000u));
-		if (library)
-			look_up = (void *(*)(void *, const char *, const char *))__libc_dlsym(
-				library, "dlvsym");
+		look_up = library ? (void *(*)(void *, const char *))__libc_dlsym(library, "dlsym")
+				  : NULL;
+		look_up_version = library ? (void *(*)(void *, const char *,
+						       const char *))__libc_dlsym(library, "dlvsym")
+					  : NULL;
 	}
-	return look_up ? look_up(RTLD_NEXT, name, version) : NULL;
+	real = look_up ? look_up(RTLD_NEXT, name) : NULL;
+	if (real && look_up_version && real == look_up_version(RTLD_NEXT, name, VERSION_BASE))
+		real = look_up_version(RTLD_NEXT, name, version);
+	if (real)
+		memcpy(pointer, &real, sizeof(real));
 }
 
 /*
- * A pointer to the real function, which at first leads to one that finds it: so calls do not have
- * to ask. Constructors of other libraries may come before ours.
+ * The real functions. All are found before the program starts, but constructors of other libraries
+ * may come first; and the search itself may allocate, and the allocator lock.
  */
-#define REAL(name, function, version, parameters, arguments)                                       \
-	static int find_##name parameters;                                                         \
-	static int(*real_##name) parameters = find_##name;                                         \
-	static int find_##name parameters                                                          \
-	{                                                                                          \
-		int(*real) parameters = (int(*) parameters)find_real(function, version);           \
-                                                                                                   \
-		if (!real)                                                                         \
-			__builtin_trap();                                                          \
-		__atomic_store_n(&real_##name, real, __ATOMIC_RELAXED);                            \
-		return real arguments;                                                             \
-	}
-
-REAL(lock, "pthread_mutex_lock", VERSION_BASE, (pthread_mutex_t * mutex), (mutex))
-REAL(unlock, "pthread_mutex_unlock", VERSION_BASE, (pthread_mutex_t * mutex), (mutex))
-REAL(signal, "pthread_cond_signal", VERSION_COND, (pthread_cond_t * cond), (cond))
-REAL(timedwait, "pthread_cond_timedwait", VERSION_COND,
-     (pthread_cond_t * cond, pthread_mutex_t *mutex, const struct timespec *until),
-     (cond, mutex, until))
-
-/* Whether take_gil returns to where a drop on request is followed by it. */
-static inline bool is_retake(uint64_t caller)
+static int early_lock(pthread_mutex_t *mutex)
 {
-	for (uint32_t i = 0; i < gt_agent.retake_count; i++)
-		if (gt_agent.retakes[i] == caller)
-			return true;
-	return false;
+	return __pthread_mutex_lock ? __pthread_mutex_lock(mutex) : 0;
+}
+
+static int early_unlock(pthread_mutex_t *mutex)
+{
+	return __pthread_mutex_unlock ? __pthread_mutex_unlock(mutex) : 0;
+}
+
+static int early_signal(pthread_cond_t *cond);
+static int early_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+			   const struct timespec *until);
+
+static int (*real_lock)(pthread_mutex_t *) = early_lock;
+static int (*real_unlock)(pthread_mutex_t *) = early_unlock;
+static int (*real_signal)(pthread_cond_t *) = early_signal;
+static int (*real_timedwait)(pthread_cond_t *, pthread_mutex_t *,
+			     const struct timespec *) = early_timedwait;
+static void (*real_exit)(int);
+
+void gt_agent_find_functions(void)
+{
+	find(&real_lock, "pthread_mutex_lock", VERSION_BASE);
+	find(&real_unlock, "pthread_mutex_unlock", VERSION_BASE);
+	find(&real_signal, "pthread_cond_signal", VERSION_COND);
+	find(&real_timedwait, "pthread_cond_timedwait", VERSION_COND);
+	find(&real_exit, "_exit", VERSION_BASE);
+}
+
+static int early_signal(pthread_cond_t *cond)
+{
+	gt_agent_find_functions();
+	return real_signal == early_signal ? 0 : real_signal(cond);
+}
+
+static int early_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+			   const struct timespec *until)
+{
+	gt_agent_find_functions();
+	return real_timedwait == early_timedwait ? 0 : real_timedwait(cond, mutex, until);
 }
 
 /* Of glibc 2.32 and later: not 0 while there is no other thread. */
@@ -106,6 +135,15 @@ static inline bool is_alone(void)
 static inline bool is_locked(const pthread_mutex_t *mutex)
 {
 	return __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) != 0;
+}
+
+/* Whether take_gil returns to where a drop on request is followed by it. */
+static inline bool is_retake(uint64_t caller)
+{
+	for (uint32_t i = 0; i < gt_agent.retake_count; i++)
+		if (gt_agent.retakes[i] == caller)
+			return true;
+	return false;
 }
 
 /* take_gil has to wait, or follows a drop on request. */
@@ -205,34 +243,37 @@ EXPORT int gt_agent_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 	return wait_for_gil(cond, mutex, until);
 }
 
-/*
- * os._exit(), and so each child of multiprocessing, ends here. A child of vfork that does is not
- * the thread whose memory it uses.
- */
+/* os._exit(), and so each child of multiprocessing, ends here. */
 EXPORT void _exit(int status)
 {
-	if (gt_agent_self.chunk && syscall(SYS_gettid) == gt_agent_self.own_tid)
-		gt_agent_end_thread(NULL);
+	gt_agent_end_program();
+	if (real_exit)
+		real_exit(status);
 	for (;;)
 		syscall(SYS_exit_group, status);
 }
 
 #if defined(__x86_64__)
-/* LinuxThreads' conditions, of programs older than any Python that has a GIL to be seen. */
-REAL(old_signal, "pthread_cond_signal", VERSION_BASE, (pthread_cond_t * cond), (cond))
-REAL(old_timedwait, "pthread_cond_timedwait", VERSION_BASE,
-     (pthread_cond_t * cond, pthread_mutex_t *mutex, const struct timespec *until),
-     (cond, mutex, until))
-
+/*
+ * LinuxThreads' conditions, of programs older than any Python that has a GIL to be seen. They are
+ * looked up at each call.
+ */
 EXPORT int gt_agent_old_signal(pthread_cond_t *cond)
 {
-	return real_old_signal(cond);
+	int (*real)(pthread_cond_t *) =
+		(int (*)(pthread_cond_t *))dlvsym(RTLD_NEXT, "pthread_cond_signal", VERSION_BASE);
+
+	return real ? real(cond) : 0;
 }
 
 EXPORT int gt_agent_old_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 				  const struct timespec *until)
 {
-	return real_old_timedwait(cond, mutex, until);
+	int (*real)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *) =
+		(int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))dlvsym(
+			RTLD_NEXT, "pthread_cond_timedwait", VERSION_BASE);
+
+	return real ? real(cond, mutex, until) : 0;
 }
 
 __asm__(".symver gt_agent_old_signal, pthread_cond_signal@" VERSION_BASE);
