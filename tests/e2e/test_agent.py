@@ -8,7 +8,7 @@ import pytest
 from test_numbers import check_busy_threads
 
 import interpreters
-from runner import WORKLOADS, agent_file
+from runner import WORKLOADS
 
 AGENT = ("--probe", "agent")
 BOTH = ("--probe", "both")
@@ -190,9 +190,3 @@ def test_cost_of_other_locks(giltrace, python, tmp_path):
         if (traced - plain) / 2 < 5:
             break
     assert (traced - plain) / 2 < 5
-
-
-def test_agent_needs_no_library():
-    done = subprocess.run(["readelf", "-dW", agent_file()], capture_output=True, text=True)
-    assert done.returncode == 0
-    assert "NEEDED" not in done.stdout
