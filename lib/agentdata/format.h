@@ -74,5 +74,5 @@ struct gt_agent_end_block {
 
 struct gt_agent_lost_block {
 	struct gt_agent_block block;
-	uint64_t lost; /* records of threads that have no others in this file */
+	uint64_t lost; /* records of threads of which nothing was written, or nothing more */
 };
