@@ -393,8 +393,8 @@ static void test_agents_find_what_they_need(void **state)
 	start(&recording, GT_AGENT_CLOCK_MONOTONIC, 0, 0);
 	assert_int_equal(recording.shared->magic, GT_AGENT_MAGIC);
 	assert_int_equal(recording.shared->version, GT_AGENT_VERSION);
-	assert_int_equal(recording.shared->bytes, 256 << 20);
-	assert_int_equal(recording.shared->chunk_count, (256 << 20) / GT_AGENT_CHUNK_BYTES - 1);
+	assert_int_equal(recording.shared->bytes, 64 << 20);
+	assert_int_equal(recording.shared->chunk_count, (64 << 20) / GT_AGENT_CHUNK_BYTES - 1);
 	assert_int_equal(recording.shared->site_count, 2);
 	assert_int_equal(recording.shared->sites[1].offset, 0x2000);
 	assert_int_equal(recording.shared->sites[1].kind, GT_GIL_CALL_ACQUIRED);
