@@ -200,15 +200,10 @@ static int open_pass(struct gt_capture *capture, enum source_kind kind,
 		     const struct gt_pass_spec *spec, pid_t pid)
 {
 	int r = gt_pass_open(spec, pid, &capture->passes[kind]);
-	struct gt_session_source source;
 
 	if (r < 0)
 		return r;
-	source = gt_pass_source(capture->passes[kind]);
-	/* That the rings are small is no reason to wake up for what tasks tell now and then. */
-	if (spec->tracepoint_count == 0 && !spec->context_switches)
-		source.interval_ms = 0;
-	add_source(capture, kind, source);
+	add_source(capture, kind, gt_pass_source(capture->passes[kind]));
 	return 0;
 }
 

@@ -14,7 +14,11 @@
 
 /* What a busy program with several interpreters may write in a millisecond: 200 MB a second. */
 #define MEMORY_BYTES_PER_MS (UINT64_C(200) << 10)
-#define MIN_INTERVAL_MS UINT64_C(2)
+#define MIN_REST_MS UINT64_C(2)
+
+/* What a CPU holds near. */
+#define NEAR_BYTES (UINT64_C(256) << 10)
+#define BUSY_REST_MS UINT64_C(5)
 
 /* How long threads that were about to write a record have to do so, when they are told to stop. */
 #define CLOSING_NS (2 * GT_NS_PER_MS)
@@ -25,6 +29,7 @@ struct gt_agent_recorder {
 	struct gt_agent_threads threads;
 	struct gt_agent_converter converter;
 	struct gt_agent_drain drain;
+	uint64_t since_last_ns; /* between the last two drains */
 };
 
 int gt_agent_recorder_open(const struct gt_agent_recorder_spec *spec,
@@ -67,8 +72,10 @@ static void stop_agents(struct gt_agent_recorder *recorder)
 
 int gt_agent_recorder_drain(struct gt_agent_recorder *recorder)
 {
+	uint64_t last_ns = recorder->converter.ns;
 	int r = gt_agent_drain_run(&recorder->drain, false);
 
+	recorder->since_last_ns = recorder->converter.ns - last_ns;
 	if (r == 0)
 		r = gt_agent_threads_tend(&recorder->threads, &recorder->file,
 					  recorder->converter.ns);
@@ -80,9 +87,22 @@ int gt_agent_recorder_drain(struct gt_agent_recorder *recorder)
 	return r;
 }
 
-bool gt_agent_recorder_is_behind(const struct gt_agent_recorder *recorder)
+/*
+ * Half of the memory has to be enough until the next drain. A busy thread is drained so often that
+ * what it writes to stays near the CPU: with 50 ms a moment would cost it a third more.
+ */
+uint32_t gt_agent_recorder_rest_ms(const struct gt_agent_recorder *recorder)
 {
-	return recorder->drain.bytes > recorder->memory.bytes / 4;
+	uint64_t most_ms = recorder->memory.bytes / 2 / MEMORY_BYTES_PER_MS;
+	uint64_t rest_ms = most_ms;
+
+	if (recorder->drain.bytes > recorder->memory.bytes / 4)
+		return 0;
+	if (recorder->drain.bytes > NEAR_BYTES)
+		rest_ms =
+			recorder->since_last_ns / GT_NS_PER_MS * NEAR_BYTES / recorder->drain.bytes;
+	rest_ms = GT_MIN(GT_MAX(rest_ms, BUSY_REST_MS), GT_MAX(most_ms, MIN_REST_MS));
+	return (uint32_t)GT_MIN(rest_ms, UINT32_MAX);
 }
 
 static int drain_source(void *object)
@@ -90,22 +110,15 @@ static int drain_source(void *object)
 	return gt_agent_recorder_drain(object);
 }
 
-static bool is_source_behind(const void *object)
+static uint32_t source_rest_ms(const void *object)
 {
-	return gt_agent_recorder_is_behind(object);
+	return gt_agent_recorder_rest_ms(object);
 }
 
 struct gt_session_source gt_agent_recorder_source(struct gt_agent_recorder *recorder)
 {
-	/* Half of the memory has to be enough for the time between two drains. */
-	uint64_t interval_ms = recorder->memory.bytes / 2 / MEMORY_BYTES_PER_MS;
-
 	return (struct gt_session_source){
-		.object = recorder,
-		.drain = drain_source,
-		.is_behind = is_source_behind,
-		.interval_ms = (uint32_t)GT_MIN(GT_MAX(interval_ms, MIN_INTERVAL_MS), UINT32_MAX),
-	};
+		.object = recorder, .drain = drain_source, .rest_ms = source_rest_ms};
 }
 
 static int put_lost(struct gt_agent_recorder *recorder)

@@ -41,9 +41,9 @@ int gt_agent_recorder_open(const struct gt_agent_recorder_spec *spec,
 /* The value of the variable GT_AGENT_VARIABLE for the target. Owned by the recorder. */
 const char *gt_agent_recorder_address(const struct gt_agent_recorder *recorder);
 
-/* As gt_pass_drain() and gt_pass_is_behind(). */
+/* As gt_pass_drain() and gt_pass_rest_ms(). */
 int gt_agent_recorder_drain(struct gt_agent_recorder *recorder);
-bool gt_agent_recorder_is_behind(const struct gt_agent_recorder *recorder);
+uint32_t gt_agent_recorder_rest_ms(const struct gt_agent_recorder *recorder);
 
 struct gt_session_source gt_agent_recorder_source(struct gt_agent_recorder *recorder);
 

@@ -18,7 +18,7 @@
  * More wake-ups than this would show in what is measured.
  */
 #define RING_BYTES_PER_MS (UINT64_C(8) << 10)
-#define MIN_INTERVAL_MS UINT64_C(5)
+#define MIN_REST_MS UINT64_C(5)
 
 /* The start of every sample, for sample_type IDENTIFIER | TID | TIME. */
 struct sample_start {
@@ -52,6 +52,7 @@ struct gt_pass {
 	uint64_t first_ns, last_ns; /* of the samples */
 	struct gt_pass_counts counts;
 	bool is_behind;
+	bool tells_tasks_only;
 };
 
 /* What the file's header says of the events. */
@@ -95,6 +96,7 @@ int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **re
 	if (!pass)
 		return gt_error_oom();
 	pass->command = spec->command;
+	pass->tells_tasks_only = spec->tracepoint_count == 0 && !spec->context_switches;
 	r = gt_event_set_open(&pass->set, spec, pid);
 	if (r < 0)
 		return r;
@@ -199,9 +201,14 @@ int gt_pass_drain(struct gt_pass *pass)
 	return 0;
 }
 
-bool gt_pass_is_behind(const struct gt_pass *pass)
+uint32_t gt_pass_rest_ms(const struct gt_pass *pass)
 {
-	return pass->is_behind;
+	uint64_t rest_ms = GT_MAX(pass->set.ring_bytes / RING_BYTES_PER_MS, MIN_REST_MS);
+
+	if (pass->is_behind)
+		return 0;
+	/* That the rings are small is no reason to wake up for what tasks tell now and then. */
+	return pass->tells_tasks_only ? UINT32_MAX : (uint32_t)GT_MIN(rest_ms, UINT32_MAX);
 }
 
 static int drain_source(void *object)
@@ -209,21 +216,15 @@ static int drain_source(void *object)
 	return gt_pass_drain(object);
 }
 
-static bool is_source_behind(const void *object)
+static uint32_t source_rest_ms(const void *object)
 {
-	return gt_pass_is_behind(object);
+	return gt_pass_rest_ms(object);
 }
 
 struct gt_session_source gt_pass_source(struct gt_pass *pass)
 {
-	uint64_t interval_ms = pass->set.ring_bytes / RING_BYTES_PER_MS;
-
 	return (struct gt_session_source){
-		.object = pass,
-		.drain = drain_source,
-		.is_behind = is_source_behind,
-		.interval_ms = (uint32_t)GT_MIN(GT_MAX(interval_ms, MIN_INTERVAL_MS), UINT32_MAX),
-	};
+		.object = pass, .drain = drain_source, .rest_ms = source_rest_ms};
 }
 
 /*

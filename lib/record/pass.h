@@ -55,8 +55,11 @@ int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **re
  */
 int gt_pass_drain(struct gt_pass *pass);
 
-/* Whether the last drain found a ring more than a quarter full: better drain again at once. */
-bool gt_pass_is_behind(const struct gt_pass *pass);
+/*
+ * How many milliseconds the rings can be left alone after the last drain: 0 when one was more than
+ * a quarter full.
+ */
+uint32_t gt_pass_rest_ms(const struct gt_pass *pass);
 
 /* What a session drains. */
 struct gt_session_source gt_pass_source(struct gt_pass *pass);

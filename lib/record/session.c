@@ -141,12 +141,12 @@ static void forward_signals(struct gt_session *session, const struct gt_target *
 }
 
 /*
- * Gives up the sources that cannot be written, so that one full disk makes one message. True when
- * one of the others should be drained again at once.
+ * Gives up the sources that cannot be written, so that one full disk makes one message. Gives the
+ * milliseconds until the next drain.
  */
-static bool drain(struct gt_session_source *sources, uint32_t source_count)
+static int drain(struct gt_session_source *sources, uint32_t source_count)
 {
-	bool is_behind = false;
+	uint32_t rest_ms = DRAIN_INTERVAL_MS;
 
 	for (uint32_t i = 0; i < source_count; i++) {
 		struct gt_session_source *source = &sources[i];
@@ -155,28 +155,16 @@ static bool drain(struct gt_session_source *sources, uint32_t source_count)
 			continue;
 		source->has_failed = source->drain(source->object) < 0;
 		if (!source->has_failed)
-			is_behind |= source->is_behind(source->object);
+			rest_ms = GT_MIN(rest_ms, source->rest_ms(source->object));
 	}
-	return is_behind;
-}
-
-static int find_interval_ms(const struct gt_session_source *sources, uint32_t source_count)
-{
-	uint32_t interval_ms = DRAIN_INTERVAL_MS;
-
-	for (uint32_t i = 0; i < source_count; i++)
-		if (sources[i].interval_ms > 0)
-			interval_ms = GT_MIN(interval_ms, sources[i].interval_ms);
-	return (int)interval_ms;
+	return (int)rest_ms;
 }
 
 int gt_session_run(struct gt_session *session, struct gt_target *target,
 		   struct gt_session_source *sources, uint32_t source_count, int *ret_status)
 {
 	struct pollfd signals = {.fd = session->signal_fd, .events = POLLIN};
-	int interval_ms = find_interval_ms(sources, source_count);
-	bool is_behind = false;
-	int r;
+	int rest_ms = 0, r;
 
 	if (was_ended(session))
 		return -EINTR;
@@ -184,10 +172,10 @@ int gt_session_run(struct gt_session *session, struct gt_target *target,
 	if (r < 0)
 		return r;
 	for (;;) {
-		if (poll(&signals, 1, is_behind ? 0 : interval_ms) < 0 && errno != EINTR)
+		if (poll(&signals, 1, rest_ms) < 0 && errno != EINTR)
 			return gt_error_errno(-errno, "cannot wait for the target");
 		forward_signals(session, target);
-		is_behind = drain(sources, source_count);
+		rest_ms = drain(sources, source_count);
 		r = gt_target_poll(target, ret_status);
 		if (r < 0)
 			return gt_error_errno(r, "cannot wait for the target");

@@ -28,10 +28,9 @@ GT_DEFINE_CLEANUP(struct gt_session *, gt_session_free)
 /* Something that is drained while the target runs: a pass, or the agents' memory. */
 struct gt_session_source {
 	void *object;
-	int (*drain)(void *object);	       /* -errno (logged): it is given up */
-	bool (*is_behind)(const void *object); /* better drain it again at once */
-	uint32_t interval_ms; /* how long it can be left alone; 0: as long as others */
-	bool has_failed;      /* set by gt_session_run() */
+	int (*drain)(void *object);		 /* -errno (logged): it is given up */
+	uint32_t (*rest_ms)(const void *object); /* how long it can be left alone now; 0: not */
+	bool has_failed;			 /* set by gt_session_run() */
 };
 
 /* Fills in the signal mask and dispositions that giltrace was started with. */

@@ -535,11 +535,11 @@ static void test_rings_shrink(void **state)
 		make_path(&recordings[i]);
 		assert_int_equal(gt_pass_open(&spec, child.pid, &passes[i]), 0);
 		print_message("a ring of pass %zu can be left alone for %u ms\n", i,
-			      gt_pass_source(passes[i]).interval_ms);
+			      gt_pass_rest_ms(passes[i]));
 	}
 	close(child.release_fd);
 	while (waitpid(child.pid, NULL, WNOHANG) == 0) {
-		poll(NULL, 0, (int)gt_pass_source(passes[1]).interval_ms);
+		poll(NULL, 0, (int)gt_pass_rest_ms(passes[1]));
 		for (size_t i = 0; i < ARRAY_SIZE(passes); i++)
 			assert_int_equal(gt_pass_drain(passes[i]), 0);
 	}
