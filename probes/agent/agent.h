@@ -47,6 +47,11 @@ struct gt_agent_call {
 
 /* By their return addresses; 0: none. The empty table of an idle agent has none at all. */
 struct gt_agent_calls {
+	/*
+	 * A bit for each entry that is taken: one cache line, where the entries have many. Between
+	 * two system calls of a program few lines stay near the CPU.
+	 */
+	uint64_t taken[GT_AGENT_CALLS / 64] __attribute__((aligned(64)));
 	uint64_t addresses[GT_AGENT_CALLS];
 	struct gt_agent_call calls[GT_AGENT_CALLS];
 };
@@ -58,14 +63,16 @@ static inline uint32_t gt_agent_call_slot(uint64_t address)
 	return (uint32_t)address * UINT32_C(0x9e3779b1) >> (32 - GT_AGENT_CALL_BITS);
 }
 
-/* Nearly every call of a program is one of others: an empty slot says so at once. */
+/* Nearly every call of a program is one of others, and its bit says so. */
 static inline const struct gt_agent_call *gt_agent_find_call(const void *return_address)
 {
 	uint64_t address = (uint64_t)return_address;
 	uint32_t slot = gt_agent_call_slot(address);
 
-	while (unlikely(gt_agent_calls.addresses[slot] != 0)) {
-		if (gt_agent_calls.addresses[slot] == address)
+	if (likely(!(gt_agent_calls.taken[slot / 64] >> slot % 64 & 1)))
+		return NULL;
+	while (gt_agent_calls.addresses[slot] != 0) {
+		if (likely(gt_agent_calls.addresses[slot] == address))
 			return &gt_agent_calls.calls[slot];
 		slot = (slot + 1) % GT_AGENT_CALLS;
 	}

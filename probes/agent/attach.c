@@ -211,6 +211,7 @@ static void add_calls(const struct gil_file *file, const struct gt_agent_shared 
 			continue;
 		while (gt_agent_calls.addresses[slot])
 			slot = (slot + 1) % GT_AGENT_CALLS;
+		gt_agent_calls.taken[slot / 64] |= UINT64_C(1) << slot % 64;
 		gt_agent_calls.addresses[slot] = address;
 		gt_agent_calls.calls[slot] = (struct gt_agent_call){
 			.kind = site->kind,
