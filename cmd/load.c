@@ -144,6 +144,7 @@ static int make_trace(struct gt_recording *recording, struct gt_progress *progre
 	if (!trace)
 		return gt_error_oom();
 	trace->takes_are_waits = sources->agent && !sources->agent_is_twin;
+	trace->silence_is_blindness = trace->takes_are_waits && !recording->meta.is_gil_off;
 	trace->has_states = sources->state;
 	if (sources->agent && sources->agent_is_twin) {
 		comparer = gt_comparer_new();
@@ -210,7 +211,7 @@ static int load_directory(const char *path, struct gt_progress *progress,
 		return r;
 	if (!recording->meta.is_complete)
 		gt_warning(
-			"the recording in %s was cut off: giltrace was killed while it recorded\n"
+			"the recording in %s was cut off: giltrace was killed, or could not write\n"
 			"  what had been written until then is reported",
 			path);
 	r = gt_sources_open_directory(path, &recording->meta, &recording->sources);

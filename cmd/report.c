@@ -123,8 +123,10 @@ int gt_report_path(const struct gt_options *options, const char *path)
 	r = gt_recording_load(path, &progress, &recording);
 	if (r < 0)
 		return r;
-	/* Where nobody has watched, that was said when the program was started. */
-	if (recording.trace->events == 0 && strcmp(recording.report_meta.probe, "none") != 0)
+	/* Where nobody has watched, that was said when the program was started; and of a file that
+	 * was cut off nobody can say. */
+	if (recording.trace->events == 0 && !recording.trace->is_cut &&
+	    strcmp(recording.report_meta.probe, "none") != 0)
 		gt_warning("no thread used the GIL while events were recorded");
 	return render_all(options,
 			  &(struct gt_report){.trace = recording.trace,

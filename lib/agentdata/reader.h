@@ -57,6 +57,7 @@ struct gt_agentdata {
 	uint64_t done;	       /* bytes of the blocks that were begun */
 	uint64_t lost_threads; /* records of threads that have no block; told at the end */
 	uint64_t latest_ns;
+	bool is_cut; /* told at the end, and then false */
 	struct gt_agent_file_header header;
 
 	GT_ARRAY(struct gt_reader_thread) threads;

@@ -40,6 +40,12 @@ bool gt_report_shows_process(const struct gt_report *report, uint32_t process);
 /* False when nobody has watched the GIL: then its figures are not known. */
 bool gt_report_knows_waits(const struct gt_report *report);
 
+/*
+ * The same for one thread: false when it has no events and its life is unknown, or when its process
+ * was not watched for the most of it.
+ */
+bool gt_report_knows_thread(const struct gt_report *report, uint32_t thread);
+
 /* Whether its moments stand in for the true ones, so that all figures are estimates. */
 bool gt_report_is_estimate(const struct gt_report *report);
 

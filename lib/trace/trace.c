@@ -116,7 +116,7 @@ static int add_thread(struct gt_trace *trace, uint32_t process, uint32_t tid,
 	thread->process = process;
 	thread->start_ns = thread->end_ns = trace->machine->now_ns;
 	state->cursor_ns = trace->machine->now_ns;
-	state->phase = phase;
+	state->phase = trace->is_cut ? GT_PHASE_UNKNOWN : phase;
 	state->gil = GT_NONE;
 	state->alive = true;
 	r = gt_scheduler_add(trace);
@@ -167,6 +167,10 @@ static int end_thread(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
 		return 0;
 	process->maps_other_python |=
 		gt_interpreter_is_other(trace, trace->threads.items[thread].process);
+	/* Another thread may end before Python begins. */
+	if (trace->threads.items[thread].tid == process->pid)
+		process->not_watched |=
+			gt_interpreter_is_unwatched(trace, trace->threads.items[thread].process);
 	/* A late record may have taken the thread past TIME_NS, and both lists shall end together.
 	 */
 	time_ns = GT_MAX(time_ns, gt_scheduler_cursor(trace, thread));
@@ -252,6 +256,10 @@ static int exec_process(struct gt_trace *trace, uint32_t process, uint32_t main_
 	}
 	trace->processes.items[process].maps_other_python |=
 		gt_interpreter_is_other(trace, process);
+	/* A child on its way to another program has no use for what its parent had. */
+	if (state->known_python == GT_KNOWN_PYTHON_OF_PARENT)
+		state->known_python = GT_KNOWN_PYTHON_NONE;
+	trace->processes.items[process].not_watched |= gt_interpreter_is_unwatched(trace, process);
 	r = gt_scheduler_exec(trace, main_thread, time_ns);
 	if (r < 0)
 		return r;
@@ -408,6 +416,9 @@ int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event)
 		break;
 	case GT_EVENT_LOST:
 		r = event_lost(trace, event);
+		break;
+	case GT_EVENT_CUT:
+		r = gt_loss_of_rest(trace, event);
 		break;
 	case GT_EVENT_SWITCH_IN:
 	case GT_EVENT_SWITCH_OUT:
