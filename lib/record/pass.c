@@ -196,7 +196,7 @@ int gt_pass_drain(struct gt_pass *pass)
 			return r;
 	}
 	pass->is_behind = fullest > pass->set.ring_bytes / 4;
-	return 0;
+	return gt_perfdata_writer_tend(pass->writer);
 }
 
 bool gt_pass_is_behind(const struct gt_pass *pass)

@@ -1,6 +1,7 @@
 """Where the agent has not seen a Python, or not all of it, nothing is claimed."""
 
 import os
+import time
 
 import pytest
 
@@ -92,3 +93,25 @@ def test_agent_file_without_a_block(giltrace, python):
     (thread,) = result.summary["processes"][0]["threads"]
     assert thread["acquired"] is None and thread["has_gil_ns"] is None
     assert thread["unknown_ns"] == thread["total_ns"] > 0
+
+
+def test_killed_giltrace_leaves_states(giltrace, python):
+    """Of all files what was written until a second before, at least."""
+    process = giltrace.start(
+        *["record", "--probe", "agent", "--state-detect", "--keep-data", "data"],
+        *["--python", python.path, "-c", "print(1, flush=True)\n" + BUSY.replace("+ 1", "+ 4")],
+    )
+    assert process.stdout.read(1) == b"1"
+    time.sleep(2.5)
+    process.kill()
+    process.communicate()
+    result = report(giltrace)
+    assert "not finished, or is broken" not in result.stderr
+    assert "broken" not in result.stderr
+    workers = [t for t in result.summary["processes"][0]["threads"] if not t["main"]]
+    assert len(workers) == 2
+    for thread in workers:
+        assert thread["state"]["running_ns"] > 0.1e9
+        parts = ("running_ns", "runnable_ns", "sleep_ns", "unknown_ns")
+        assert sum(thread["state"][part] for part in parts) == thread["total_ns"]
+        assert thread["has_gil_ns"] > 0.1e9
