@@ -127,6 +127,8 @@ static void describe_directory(struct gt_recording *recording)
 	report->clock = "CLOCK_MONOTONIC";
 	report->exit_status = meta->exit_status;
 	report->probe_cost_ns = probe_cost_ns(meta, recording->trace);
+	report->kept_ns = meta->kept_ns;
+	report->is_window = recording->sources.window;
 	if (meta->realtime_ns)
 		report->realtime_ns =
 			meta->realtime_ns + recording->trace->start_ns - meta->clock_ns;

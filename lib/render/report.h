@@ -24,6 +24,8 @@ struct gt_report_meta {
 	uint64_t realtime_ns;  /* CLOCK_REALTIME at start_ns; 0 when not known */
 	int64_t exit_status;   /* of the target as a shell would give it; -1 when not known */
 	int64_t probe_cost_ns; /* estimate of what probing added; -1 when not known */
+	uint64_t kept_ns;      /* by the flight recorder; 0: all was kept */
+	bool is_window;	       /* what was before that was there, and is not */
 	const struct gt_comparison *comparison; /* NULL unless both ways of capture were used */
 };
 

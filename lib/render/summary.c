@@ -260,8 +260,13 @@ static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 		not_watched += process->not_watched;
 	}
 	if (trace->lost || trace->state_lost || trace->inferred || unknown_ns || state_unknown_ns ||
-	    others || not_watched || is_estimate || has_price(report))
+	    others || not_watched || is_estimate || report->meta->is_window || has_price(report))
 		gt_sink_puts(sink, "\n");
+	if (report->meta->is_window)
+		gt_sink_printf(sink,
+			       "Only the newest %s were kept (--flight-recorder): lives are cut to "
+			       "it.\n",
+			       format_ns(report->meta->kept_ns, text));
 	if (is_estimate)
 		gt_sink_puts(sink,
 			     "Estimates: the GIL was found by the returns of its functions.\n");

@@ -218,6 +218,7 @@ json_t *gt_summary_json_new(const struct gt_report *report)
 	gt_json_set(&object, "state_lost",
 		    trace->has_states ? gt_json_integer(trace->state_lost) : json_null());
 	gt_json_set(&object, "probe_cost_ns", gt_json_integer_or_null(meta->probe_cost_ns));
+	gt_json_set(&object, "kept_ns", figure_if(meta->kept_ns > 0, meta->kept_ns));
 	gt_json_set(&object, "processes", processes_json(report));
 	gt_json_set(&object, "blame", blame_json(report));
 	if (meta->comparison)
