@@ -8,8 +8,8 @@
 
 #define DEFAULT_RING_BYTES (UINT64_C(16) << 20)
 #define SMALLEST_DEFAULT_BYTES (UINT64_C(1) << 20)
-/* Only what is used of it takes memory. */
-#define DEFAULT_AGENT_BYTES (UINT64_C(256) << 20)
+/* Only what is used of it takes memory, but all counts against what a process may map. */
+#define DEFAULT_AGENT_BYTES (UINT64_C(64) << 20)
 #define MIN_AGENT_BYTES (UINT64_C(1) << 20)
 
 /* What all rings together may take of a large machine's memory: an eighth. */

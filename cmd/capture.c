@@ -110,6 +110,29 @@ static const char *clock_name(enum gt_agent_clock clock)
 	return clock == GT_AGENT_CLOCK_TSC ? "tsc" : "monotonic";
 }
 
+/* Why there is none, is said as a warning: the program runs without. */
+static int try_agent(const struct gt_capture *capture, const struct gt_agent_recorder_spec *spec,
+		     struct gt_agent_recorder **ret)
+{
+	_cleanup_(gt_obstacle_clear) struct gt_obstacle obstacle = {0};
+	struct gt_log_capture log;
+	char *message;
+	int r;
+
+	gt_log_start_capture(&log);
+	r = gt_agent_recorder_open(spec, ret);
+	message = gt_log_end_capture(&log);
+	if (r == 0) {
+		free(message);
+		return 0;
+	}
+	gt_obstacle_set_message(&obstacle, message);
+	gt_probe_warn_without_agent(capture->spec->options, capture->spec->choice, &obstacle);
+	(void)unlink(spec->path);
+	return r;
+}
+
+/* Where the agents cannot be recorded, CAPTURE goes on without. -ENOMEM (logged). */
 static int open_agent(struct gt_capture *capture)
 {
 	const struct gt_capture_spec *spec = capture->spec;
@@ -124,9 +147,8 @@ static int open_agent(struct gt_capture *capture)
 	int r;
 
 	capture->clock = recorder.clock = choose_clock(spec->options);
-	r = gt_agent_recorder_open(&recorder, &capture->agent);
-	if (r < 0)
-		return r;
+	if (try_agent(capture, &recorder, &capture->agent) < 0)
+		return 0;
 	if (!capture->uprobes) {
 		capture->buffer_bytes = recorder.buffer_bytes;
 		capture->event_cost_ns = (int64_t)gt_agent_cost_measure(capture->clock);
@@ -159,8 +181,7 @@ int gt_capture_new(const struct gt_capture_spec *spec, struct gt_capture **ret)
 	if (r < 0)
 		return r;
 	r = spec->choice->uses_agent ? open_agent(capture) : 0;
-	/* One way is enough. */
-	if (r < 0 && !capture->uprobes)
+	if (r < 0)
 		return r;
 	*ret = GT_STEAL(capture);
 	return 0;

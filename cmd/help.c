@@ -25,7 +25,7 @@ const char gt_help[] =
 	"      --flight-recorder SECONDS   keep the newest events only (with the agent)\n"
 	"      --buffer-size SIZE    with probes, of each CPU's ring, at least 128K (default "
 	"16M);\n"
-	"                        with the agent, of all threads' memory, at least 1M (256M)\n"
+	"                        with the agent, of all threads' memory, at least 1M (64M)\n"
 	"      --agent-clock auto|tsc|monotonic   what the agent reads the time from, for "
 	"measuring\n"
 	"      --group NAME      of the probes that `giltrace probe` manages (default: gil)\n"

@@ -2,7 +2,9 @@
 #include "cmd/preload.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +17,10 @@
 #include "cmd/traced_python.h"
 
 #define PRELOAD "LD_PRELOAD"
+
+/* AddressSanitizer ends a program that is linked with it where another library comes first. */
+#define SANITIZER_OPTIONS "ASAN_OPTIONS"
+#define ANY_LINK_ORDER "verify_asan_link_order=0"
 
 /*
  * Whether PATH gives who runs it the rights of another user, or more than they have: the loader
@@ -93,31 +99,91 @@ static bool is_variable(const char *variable, const char *name)
 	return strncmp(variable, name, length) == 0 && variable[length] == '=';
 }
 
+/* The entry that TEXT begins with, as long as *RET_LENGTH; NULL: there is none. As in ld.so(8). */
+static const char *next_entry(const char *text, size_t *ret_length)
+{
+	text += strspn(text, ": ");
+	*ret_length = strcspn(text, ": ");
+	return *ret_length > 0 ? text : NULL;
+}
+
+/* Whether it is the run-time library of a sanitizer, of gcc or of clang. */
+static bool is_sanitizer(const char *entry, size_t length)
+{
+	_cleanup_free_ char *path = strndup(entry, length);
+	const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : path;
+
+	return name && (fnmatch("lib*san.so*", name, 0) == 0 ||
+			fnmatch("libclang_rt.*san*.so*", name, 0) == 0);
+}
+
+/* Adds the entries of LIST that are SANITIZERS, or those that are not. */
+static void add_entries(FILE *stream, const char *list, bool sanitizers)
+{
+	const char *entry;
+	size_t length;
+
+	for (; (entry = next_entry(list, &length)) != NULL; list = entry + length)
+		if (is_sanitizer(entry, length) == sanitizers)
+			fprintf(stream, "%s%.*s", ftell(stream) > 0 ? ":" : "", (int)length, entry);
+}
+
+/*
+ * A sanitizer ends a program in which another library is in front of it, so that it stays there.
+ * NULL when out of memory.
+ */
+static char *make_list(const char *library, const char *others)
+{
+	char *list = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&list, &size);
+
+	if (!stream)
+		return NULL;
+	add_entries(stream, others, true);
+	fprintf(stream, "%s%s", ftell(stream) > 0 ? ":" : "", library);
+	add_entries(stream, others, false);
+	if (fclose(stream) == 0)
+		return list;
+	free(list);
+	return NULL;
+}
+
 int gt_preload_environment_make(char *const *base, const char *library, const char *name,
 				const char *value, struct gt_preload_environment *ret)
 {
 	struct gt_preload_environment environment = {0};
-	const char *others = "";
+	const char *others = "", *sanitizer_options = "";
+	_cleanup_free_ char *list = NULL;
 	size_t count = 0, used = 0;
 
 	while (base[count])
 		count++;
-	/* Of several, the loader takes the last. */
+	/* Of several, the loader takes the last, and getenv() the first. */
 	for (size_t i = 0; i < count; i++)
 		if (is_variable(base[i], PRELOAD))
 			others = base[i] + strlen(PRELOAD "=");
-	environment.variables = calloc(count + 3, sizeof(*environment.variables));
-	environment.preload = gt_format(PRELOAD "=%s%s%s", library, *others ? ":" : "", others);
+	for (size_t i = count; i-- > 0;)
+		if (is_variable(base[i], SANITIZER_OPTIONS))
+			sanitizer_options = base[i] + strlen(SANITIZER_OPTIONS "=");
+	list = make_list(library, others);
+	environment.variables = calloc(count + 4, sizeof(*environment.variables));
+	environment.preload = list ? gt_format(PRELOAD "=%s", list) : NULL;
 	environment.agent = gt_format("%s=%s", name, value);
-	if (!environment.variables || !environment.preload || !environment.agent) {
+	environment.sanitizer_options = gt_format(SANITIZER_OPTIONS "=%s%s%s", sanitizer_options,
+						  *sanitizer_options ? ":" : "", ANY_LINK_ORDER);
+	if (!environment.variables || !environment.preload || !environment.agent ||
+	    !environment.sanitizer_options) {
 		gt_preload_environment_clear(&environment);
 		return gt_error_oom();
 	}
 	for (size_t i = 0; i < count; i++)
-		if (!is_variable(base[i], PRELOAD) && !is_variable(base[i], name))
+		if (!is_variable(base[i], PRELOAD) && !is_variable(base[i], name) &&
+		    !is_variable(base[i], SANITIZER_OPTIONS))
 			environment.variables[used++] = base[i];
 	environment.variables[used++] = environment.preload;
 	environment.variables[used++] = environment.agent;
+	environment.variables[used++] = environment.sanitizer_options;
 	*ret = environment;
 	return 0;
 }
@@ -127,5 +193,6 @@ void gt_preload_environment_clear(struct gt_preload_environment *environment)
 	free(environment->variables);
 	free(environment->preload);
 	free(environment->agent);
+	free(environment->sanitizer_options);
 	*environment = (struct gt_preload_environment){0};
 }

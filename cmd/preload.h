@@ -15,12 +15,14 @@ int gt_preload_check(const struct gt_traced_python *python, struct gt_obstacle *
 /* An environment that says so. */
 struct gt_preload_environment {
 	char **variables; /* NULL-terminated; the others' text is borrowed */
-	char *preload, *agent;
+	char *preload, *agent, *sanitizer_options;
 };
 
 /*
- * BASE, which must outlive it, with LIBRARY in front of what LD_PRELOAD has there, and with
- * NAME=VALUE, into RET. The caller clears it. -ENOMEM (logged).
+ * BASE, which must outlive it, with LIBRARY in front of what LD_PRELOAD has there, but behind the
+ * run-time libraries of sanitizers, and with NAME=VALUE, into RET. Programs that are linked with
+ * AddressSanitizer are told (ASAN_OPTIONS) to put up with that. The caller clears it. -ENOMEM
+ * (logged).
  */
 int gt_preload_environment_make(char *const *base, const char *library, const char *name,
 				const char *value, struct gt_preload_environment *ret);

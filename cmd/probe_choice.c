@@ -26,10 +26,9 @@ int gt_probe_find_agent(const struct gt_traced_python *python, struct gt_agent_f
 				  file, obstacle);
 }
 
-/* The program runs all the same: what it does matters more than how. */
-static void warn_without_agent(const struct gt_options *options,
-			       const struct gt_probe_choice *choice,
-			       const struct gt_obstacle *obstacle)
+void gt_probe_warn_without_agent(const struct gt_options *options,
+				 const struct gt_probe_choice *choice,
+				 const struct gt_obstacle *obstacle)
 {
 	const struct gt_rights *rights = &choice->rights;
 	const char *cause = obstacle->cause ? obstacle->cause : "out of memory";
@@ -84,7 +83,7 @@ int gt_probe_choose(const struct gt_options *options, const struct gt_traced_pyt
 		gt_debug("the agent watches the GIL: %s", choice->rights.obstacle.cause);
 	choice->uses_agent = gt_probe_find_agent(python, &choice->agent_file, &obstacle) == 0;
 	if (!choice->uses_agent)
-		warn_without_agent(options, choice, &obstacle);
+		gt_probe_warn_without_agent(options, choice, &obstacle);
 	return 0;
 }
 

@@ -26,6 +26,14 @@ int gt_probe_choose(const struct gt_options *options, const struct gt_traced_pyt
 		    struct gt_probe_choice *choice);
 void gt_probe_choice_clear(struct gt_probe_choice *choice);
 
+/*
+ * Says that the agent does not watch the GIL, and why: the program runs all the same, as what it
+ * does matters more than how.
+ */
+void gt_probe_warn_without_agent(const struct gt_options *options,
+				 const struct gt_probe_choice *choice,
+				 const struct gt_obstacle *obstacle);
+
 /* "uprobe", "agent", "both" or "none", as files have it. */
 const char *gt_probe_choice_name(bool uses_uprobes, bool uses_agent);
 

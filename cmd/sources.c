@@ -23,6 +23,20 @@ static int next_of_optional(void *object, struct gt_event *ret)
 	return r < 0 && r != -ENOMEM ? 0 : r;
 }
 
+/* Likewise; but that a thread was last seen on a CPU does not mean that it stayed there. */
+static int next_of_states(void *object, struct gt_event *ret)
+{
+	struct gt_sources *sources = object;
+	int r = gt_perf_source_next(sources->state, ret);
+
+	if (r > 0)
+		sources->state_ns = GT_MAX(sources->state_ns, ret->time_ns);
+	if (r >= 0 || r == -ENOMEM)
+		return r;
+	sources->state_is_broken = true;
+	return 0;
+}
+
 static int next_of_agent(void *object, struct gt_event *ret)
 {
 	return gt_agentdata_next(object, ret);
@@ -142,7 +156,7 @@ static int open_states(const struct gt_meta *meta, struct gt_sources *sources)
 		     "when threads were on a CPU is not known", &sources->state_perfdata,
 		     &sources->state);
 	if (sources->state)
-		add_source(sources, next_of_optional, sources->state);
+		add_source(sources, next_of_states, sources);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -205,9 +219,30 @@ int gt_sources_open_directory(const char *path, const struct gt_meta *meta,
 	return open_window(sources);
 }
 
+/* Nothing is known of states from where their file is broken up to the end. */
+static int tell_of_broken_states(struct gt_sources *sources, struct gt_event *ret)
+{
+	if (!sources->state_is_broken)
+		return 0;
+	sources->state_is_broken = false;
+	gt_warning("%s is broken: when threads were on a CPU is not known any more from there on",
+		   sources->state_path);
+	*ret = (struct gt_event){.time_ns = GT_MAX(sources->latest_ns, sources->state_ns),
+				 .type = GT_EVENT_SWITCHES_LOST,
+				 .ring = GT_EVENT_NO_RING,
+				 .gap = {.since_ns = sources->state_ns}};
+	return 1;
+}
+
 int gt_sources_next(struct gt_sources *sources, struct gt_event *ret)
 {
-	return sources->stream.next(sources->stream.object, ret);
+	int r = sources->stream.next(sources->stream.object, ret);
+
+	if (r == 0)
+		r = tell_of_broken_states(sources, ret);
+	if (r > 0)
+		sources->latest_ns = GT_MAX(sources->latest_ns, ret->time_ns);
+	return r;
 }
 
 void gt_sources_progress(const struct gt_sources *sources, uint64_t *ret_done, uint64_t *ret_total)

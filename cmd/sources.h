@@ -14,6 +14,10 @@ struct gt_sources {
 	struct gt_perfdata *gil_perfdata, *state_perfdata;
 	struct gt_perf_source *gil, *state; /* NULL without the file */
 	struct gt_agentdata *agent;	    /* NULL without the file */
+	/* Up to when STATE has told; what is broken behind it, is told as a loss at the end. */
+	uint64_t state_ns;
+	bool state_is_broken;
+	uint64_t latest_ns; /* of what was given */
 	bool agent_is_twin; /* of the uprobes: not in the stream, but to be compared with it */
 	struct gt_merge merge;
 	struct gt_window *window;

@@ -39,18 +39,34 @@ static const struct {
 	[GT_AGENT_SWITCHED] = {GT_EVENT_SWITCHED, RANK_OTHER},
 };
 
-int gt_agentdata_broken(const struct gt_agentdata *data, uint64_t offset, const char *format, ...)
+static void say_broken(enum gt_log_level level, const struct gt_agentdata *data, uint64_t offset,
+		       const char *format, va_list arguments)
 {
 	_cleanup_free_ char *reason = NULL;
+
+	if (vasprintf(&reason, format, arguments) < 0)
+		reason = NULL;
+	gt_log(level, "%s: broken at offset %" PRIu64 ": %s", data->path, offset,
+	       reason ? reason : format);
+}
+
+int gt_agentdata_broken(const struct gt_agentdata *data, uint64_t offset, const char *format, ...)
+{
 	va_list arguments;
 
 	va_start(arguments, format);
-	if (vasprintf(&reason, format, arguments) < 0)
-		reason = NULL;
+	say_broken(GT_LOG_ERROR, data, offset, format, arguments);
 	va_end(arguments);
-	gt_error("%s: broken at offset %" PRIu64 ": %s", data->path, offset,
-		 reason ? reason : format);
 	return -EBADMSG;
+}
+
+void gt_agentdata_warn(const struct gt_agentdata *data, uint64_t offset, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	say_broken(GT_LOG_WARNING, data, offset, format, arguments);
+	va_end(arguments);
 }
 
 static bool is_before(const struct gt_reader_key *a, const struct gt_reader_key *b)
@@ -101,6 +117,27 @@ static void begin_block(struct gt_agentdata *data, struct gt_reader_thread *thre
 	}
 }
 
+uint64_t gt_agentdata_count_records(const struct gt_agent_block *block)
+{
+	if (block->type == GT_AGENT_BLOCK_RECORDS)
+		return ((const struct gt_agent_records_block *)block)->lost_before +
+		       (block->bytes - sizeof(struct gt_agent_records_block)) /
+			       sizeof(struct gt_agent_record);
+	return block->type == GT_AGENT_BLOCK_END ? ((const struct gt_agent_end_block *)block)->lost
+						 : 0;
+}
+
+void gt_agentdata_leave_out(struct gt_agentdata *data, struct gt_reader_thread *thread)
+{
+	for (; thread->next_block < thread->blocks.count; thread->next_block++) {
+		const struct gt_agent_block *block =
+			gt_agentdata_block(data, thread->blocks.items[thread->next_block]);
+
+		data->lost_threads += gt_agentdata_count_records(block);
+		data->done += block->bytes;
+	}
+}
+
 static uint64_t block_time(const struct gt_agent_block *block)
 {
 	/* All but records have it in the same place. */
@@ -125,7 +162,25 @@ static void find_record_key(const struct gt_reader_thread *thread, struct gt_rea
 	uint64_t time_ns = thread->record->time & GT_AGENT_TIME_MASK;
 
 	ret->time_ns = GT_MAX(time_ns, thread->last_ns);
-	ret->rank = kind < ARRAY_SIZE(kinds) ? kinds[kind].rank : RANK_OTHER;
+	ret->rank = kinds[kind].rank;
+}
+
+/* A record of no kind is as good as lost. */
+static void pass_unsound_records(struct gt_agentdata *data, struct gt_reader_thread *thread)
+{
+	for (; thread->record < thread->records_end; thread->record++) {
+		uint64_t kind = thread->record->time >> GT_AGENT_KIND_SHIFT;
+
+		if (kind >= GT_AGENT_TAKE && kind <= GT_AGENT_SWITCHED)
+			break;
+		thread->lost++;
+		if (!data->has_unsound)
+			gt_agentdata_warn(
+				data, (uint64_t)((const uint8_t *)thread->record - data->map),
+				"a record of kind %" PRIu64 "\n  those of no kind count as lost",
+				kind);
+		data->has_unsound = true;
+	}
 }
 
 /* The next moment of a thread. False: there is none. */
@@ -135,6 +190,8 @@ static bool find_key(struct gt_agentdata *data, uint32_t index, struct gt_reader
 
 	ret->thread = index;
 	for (; thread->block; begin_block(data, thread)) {
+		if (thread->block->type == GT_AGENT_BLOCK_RECORDS)
+			pass_unsound_records(data, thread);
 		/* What was lost came behind what was given last. */
 		if (thread->lost > 0) {
 			ret->time_ns = thread->last_ns;
@@ -168,25 +225,19 @@ static void advance(struct gt_agentdata *data)
 		sink(data, 0, data->heap[data->heap_count]);
 }
 
-static int convert(struct gt_agentdata *data, struct gt_reader_thread *thread, uint64_t time_ns,
-		   struct gt_event *ret)
+static void convert(struct gt_reader_thread *thread, uint64_t time_ns, struct gt_event *ret)
 {
 	const struct gt_agent_record *record = thread->record;
-	uint64_t kind = record->time >> GT_AGENT_KIND_SHIFT;
 
-	if (kind < GT_AGENT_TAKE || kind > GT_AGENT_SWITCHED)
-		return gt_agentdata_broken(data, (uint64_t)((const uint8_t *)record - data->map),
-					   "a record of kind %" PRIu64, kind);
 	ret->time_ns = time_ns;
 	ret->pid = thread->pid;
 	ret->tid = thread->tid;
-	ret->type = kinds[kind].type;
+	ret->type = kinds[record->time >> GT_AGENT_KIND_SHIFT].type;
 	ret->ring = GT_EVENT_NO_RING;
 	/* Caller or lock: the same place, and the same size. */
 	ret->lock = record->value;
 	thread->record++;
 	thread->last_ns = time_ns;
-	return 0;
 }
 
 static void tell_loss(struct gt_reader_thread *thread, uint64_t time_ns, struct gt_event *ret)
@@ -264,7 +315,7 @@ int gt_agentdata_next(struct gt_agentdata *data, struct gt_event *ret)
 		if (thread->lost > 0) {
 			tell_loss(thread, top->time_ns, ret);
 		} else if (thread->block->type == GT_AGENT_BLOCK_RECORDS) {
-			r = convert(data, thread, top->time_ns, ret);
+			convert(thread, top->time_ns, ret);
 		} else {
 			r = tell_block(data, top->thread, top->time_ns);
 			has_event = false;

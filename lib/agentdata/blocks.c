@@ -84,20 +84,15 @@ static const char *check_size(const struct gt_agent_block *block)
 	}
 }
 
-/* The thread that a block belongs to; a block of type THREAD may be its first. */
+/* The thread that a block belongs to, or GT_HASH_NONE; a block of type THREAD may be its first. */
 static int find_thread(struct gt_agentdata *data, uint64_t offset, uint32_t *ret)
 {
 	const struct gt_agent_block *block = gt_agentdata_block(data, offset);
 	uint32_t thread = gt_hash_get(&data->thread_by_number, block->thread);
 
-	if (thread == GT_HASH_NONE) {
+	if (thread == GT_HASH_NONE && block->type == GT_AGENT_BLOCK_THREAD) {
 		struct gt_reader_thread *item;
 
-		if (block->type != GT_AGENT_BLOCK_THREAD)
-			return gt_agentdata_broken(data, offset,
-						   "a block of thread %" PRIu32
-						   ", of which nothing was said",
-						   block->thread);
 		item = gt_array_push(&data->threads);
 		if (!item)
 			return gt_error_oom();
@@ -126,6 +121,18 @@ static int add_block(struct gt_agentdata *data, uint64_t offset)
 	r = find_thread(data, offset, &thread);
 	if (r < 0)
 		return r;
+	if (thread == GT_HASH_NONE) {
+		if (!data->has_orphans)
+			gt_agentdata_warn(data, offset,
+					  "a block of thread %" PRIu32
+					  ", of which nothing was said\n"
+					  "  what such blocks hold counts as lost",
+					  block->thread);
+		data->has_orphans = true;
+		data->lost_threads += gt_agentdata_count_records(block);
+		data->done += block->bytes;
+		return 0;
+	}
 	item = gt_array_push(&data->threads.items[thread].blocks);
 	if (!item)
 		return gt_error_oom();

@@ -37,7 +37,16 @@ struct gt_agent_block {
 	uint32_t unused;
 };
 
-/* Also told again when the thread's process has changed: then with the same number. */
+/* Numbers of processes and threads end at 2^22 (PID_MAX_LIMIT in the kernel). */
+#define GT_AGENT_MADE_UP_TID (UINT32_C(1) << 23)
+
+/*
+ * Told again when ppid, ptid or the map have changed. Of a process in a namespace whose /proc is
+ * not the recorder's, pid or tid are 0: not known. The reader gives it numbers that no process has:
+ * GT_AGENT_MADE_UP_TID and, added to it, how many threads the file tells of before this one. What
+ * it has made up so for the first thread of a process, which is the main one if its tid is not
+ * known either, is the process's pid as well.
+ */
 struct gt_agent_thread_block {
 	struct gt_agent_block block;
 	uint64_t time_ns; /* of its first record */
@@ -74,5 +83,5 @@ struct gt_agent_end_block {
 
 struct gt_agent_lost_block {
 	struct gt_agent_block block;
-	uint64_t lost; /* records of threads that have no others in this file */
+	uint64_t lost; /* records of threads of which nothing was written, or nothing more */
 };

@@ -16,6 +16,7 @@
 /* A process as far as its threads tell of it. */
 struct gt_reader_process {
 	uint32_t pid;
+	bool pid_is_made_up;
 	uint32_t living;      /* threads that have been seen, and have not ended */
 	bool main_is_living;  /* it has been told of, and not of its end */
 	bool main_is_guessed; /* it was made up: none of its records was seen yet */
@@ -55,7 +56,9 @@ struct gt_agentdata {
 	uint64_t map_bytes;
 	uint64_t size;	       /* up to the end of the last whole block */
 	uint64_t done;	       /* bytes of the blocks that were begun */
-	uint64_t lost_threads; /* records of threads that have no block; told at the end */
+	uint64_t lost_threads; /* records of threads that are not told of; told at the end */
+	bool has_orphans;      /* a block of no thread was seen, and told of */
+	bool has_unsound;      /* likewise a record of no kind */
 	uint64_t latest_ns;
 	bool is_cut; /* told at the end, and then false */
 	struct gt_agent_file_header header;
@@ -77,6 +80,16 @@ struct gt_agentdata {
 /* Logs what is wrong at OFFSET of the file, and returns -EBADMSG. */
 int gt_agentdata_broken(const struct gt_agentdata *data, uint64_t offset, const char *format, ...)
 	_printf_(3, 4);
+
+/* The same as a warning, of something without which the rest can be read. */
+void gt_agentdata_warn(const struct gt_agentdata *data, uint64_t offset, const char *format, ...)
+	_printf_(3, 4);
+
+/* The records that a block holds or tells to be lost. */
+uint64_t gt_agentdata_count_records(const struct gt_agent_block *block);
+
+/* Leaves out what is still to come of a thread: it counts as lost. */
+void gt_agentdata_leave_out(struct gt_agentdata *data, struct gt_reader_thread *thread);
 
 /* blocks.c: maps the file, and finds the blocks of each thread. Sizes are right afterwards. */
 int gt_agentdata_map(struct gt_agentdata *data);

@@ -172,27 +172,62 @@ static bool leave_process(struct gt_agentdata *data, struct gt_reader_thread *th
 	return true;
 }
 
-int gt_agentdata_tell_thread(struct gt_agentdata *data, uint32_t thread_index,
-			     const struct gt_agent_thread_block *block, uint64_t time_ns)
+/*
+ * Fills in the numbers that are not known (see struct gt_agent_thread_block). False when the pid is
+ * not that of PROCESS, which is NULL for a new one: only a broken file has that.
+ */
+static bool complete(const struct gt_reader_process *process, uint32_t thread,
+		     struct gt_agent_thread_block *block)
 {
+	uint32_t made_up = GT_AGENT_MADE_UP_TID + thread;
+
+	if (process && (block->pid == 0 || process->pid_is_made_up))
+		block->pid = process->pid;
+	if (block->pid == 0)
+		block->pid = made_up;
+	if (block->tid == 0)
+		block->tid = made_up;
+	return !process || process->pid == block->pid;
+}
+
+/* What a thread says that contradicts others is left out. */
+static void refuse_thread(struct gt_agentdata *data, struct gt_reader_thread *thread,
+			  const struct gt_reader_process *process,
+			  const struct gt_agent_thread_block *block, uint64_t time_ns)
+{
+	gt_agentdata_warn(data, (uint64_t)((const uint8_t *)thread->block - data->map),
+			  "process %u has two pids, %u and %u\n"
+			  "  what thread %u did from there on counts as lost",
+			  block->process, process->pid, block->pid, block->block.thread);
+	gt_agentdata_leave_out(data, thread);
+	if (!data->gil_events_only && leave_process(data, thread))
+		push(data, GT_EVENT_EXIT, time_ns, thread->pid, thread->tid);
+}
+
+int gt_agentdata_tell_thread(struct gt_agentdata *data, uint32_t thread_index,
+			     const struct gt_agent_thread_block *told, uint64_t time_ns)
+{
+	struct gt_agent_thread_block completed = *told;
+	const struct gt_agent_thread_block *block = &completed;
 	struct gt_reader_thread *thread = &data->threads.items[thread_index];
 	uint32_t index = gt_hash_get(&data->process_by_number, block->process);
 	struct gt_reader_process *process;
 	bool is_new = index == GT_HASH_NONE;
 	int r;
 
+	process = is_new ? NULL : &data->processes.items[index];
+	if (!complete(process, thread_index, &completed)) {
+		refuse_thread(data, thread, process, block, time_ns);
+		return 0;
+	}
 	set_name(data, block->comm);
 	if (is_new) {
 		r = add_process(data, block, &index);
 		if (r < 0)
 			return r;
+		data->processes.items[index].pid_is_made_up = told->pid == 0;
 	}
 	process = &data->processes.items[index];
-	/* One number of a process with two pids: only a broken file has that. The pid decides. */
-	if (process->pid != block->pid)
-		return gt_agentdata_broken(data, (uint64_t)((const uint8_t *)block - data->map),
-					   "process %u has two pids, %u and %u", block->process,
-					   process->pid, block->pid);
 	if (is_new && !data->gil_events_only)
 		tell_process(data, process, block, time_ns);
 	if (thread->process != index || thread->tid != block->tid) {

@@ -112,7 +112,8 @@ static int put_lost(struct gt_agent_recorder *recorder)
 {
 	struct gt_agent_lost_block lost = {
 		.block = {.type = GT_AGENT_BLOCK_LOST, .bytes = sizeof(lost)},
-		.lost = __atomic_load_n(&recorder->memory.shared->lost_without_chunk,
+		.lost = recorder->drain.lost +
+			__atomic_load_n(&recorder->memory.shared->lost_without_chunk,
 					__ATOMIC_RELAXED),
 	};
 

@@ -61,12 +61,28 @@ static int open_chunk(struct gt_agent_drain *drain, const struct gt_agent_chunk 
 	return 0;
 }
 
-/* Somebody else has set its state, who should not have. */
+/* Nothing more is read of this chunk, as it is; somebody else may take it. */
 static void forget_chunk(struct gt_agent_drain *drain, struct gt_agent_chunk_reading *reading)
 {
 	if (!reading->is_ignored)
 		drain->threads->items.items[reading->thread].chunks--;
 	reading->is_open = false;
+}
+
+static void give_back(struct gt_agent_drain *drain, uint32_t index)
+{
+	forget_chunk(drain, &drain->chunks[index]);
+	gt_agent_memory_give_back(drain->memory, index);
+	drain->bytes += GT_AGENT_CHUNK_BYTES;
+}
+
+/* Counts what is in a chunk that its thread is done with, and that nobody is to read. */
+static void count_ignored(struct gt_agent_drain *drain, const struct gt_agent_chunk *chunk)
+{
+	for (uint32_t i = 0; i < GT_AGENT_CHUNK_RECORDS; i++)
+		drain->lost += read_time(&chunk->records[i]) != 0;
+	/* Its next one is ignored as well. */
+	drain->lost += chunk->lost;
 }
 
 /* Whether a chunk that was offered to its thread again has been taken, and perhaps filled and left
@@ -80,7 +96,8 @@ static bool was_taken_again(const struct gt_agent_chunk *chunk,
 }
 
 /* Whether chunk INDEX is to be read. */
-static int look_at_chunk(struct gt_agent_drain *drain, uint32_t index, bool *ret_is_taken)
+static int look_at_chunk(struct gt_agent_drain *drain, uint32_t index, bool is_last,
+			 bool *ret_is_taken)
 {
 	const struct gt_agent_chunk *chunk = gt_agent_chunk_at(drain->memory->shared, index);
 	struct gt_agent_chunk_reading *reading = &drain->chunks[index];
@@ -93,20 +110,27 @@ static int look_at_chunk(struct gt_agent_drain *drain, uint32_t index, bool *ret
 		forget_chunk(drain, reading);
 	if (!reading->is_open && (state == GT_AGENT_CHUNK_USED || state == GT_AGENT_CHUNK_LEFT))
 		r = open_chunk(drain, chunk, reading);
+	if (reading->is_open && reading->is_ignored && (state == GT_AGENT_CHUNK_LEFT || is_last)) {
+		count_ignored(drain, chunk);
+		give_back(drain, index);
+	}
 	*ret_is_taken = reading->is_open && !reading->is_ignored;
 	return r;
 }
 
 /* All records of one chunk are older than all of the next; the first may be a hole. */
-static uint64_t find_start(const struct gt_agent_chunk *chunk)
+static uint64_t find_start(const struct gt_agent_converter *converter,
+			   const struct gt_agent_chunk *chunk)
 {
-	for (uint32_t i = 0; i < MAX_HOLES; i++) {
-		uint64_t time = read_time(&chunk->records[i]);
+	uint64_t time = 0;
 
-		if (time != 0)
-			return time & GT_AGENT_TIME_MASK;
-	}
-	return UINT64_MAX;
+	for (uint32_t i = 0; time == 0 && i < MAX_HOLES; i++)
+		time = read_time(&chunk->records[i]);
+	time &= GT_AGENT_TIME_MASK;
+	/* Of those that are too young, none is read. */
+	if (time == 0 || gt_agent_converter_judge(converter, time) != GT_AGENT_TIME_KNOWN)
+		return UINT64_MAX;
+	return gt_agent_converter_ns(converter, time);
 }
 
 static int compare_turns(const void *left, const void *right)
@@ -123,7 +147,7 @@ static int compare_turns(const void *left, const void *right)
  * another one meanwhile, and that one may be seen and the one before it not: then all records of
  * both are younger than this run, and are left to the next.
  */
-static int arrange_turns(struct gt_agent_drain *drain)
+static int arrange_turns(struct gt_agent_drain *drain, bool is_last)
 {
 	uint32_t touched = gt_agent_memory_touched(drain->memory);
 
@@ -131,7 +155,7 @@ static int arrange_turns(struct gt_agent_drain *drain)
 	for (uint32_t i = 0; i < touched; i++) {
 		struct gt_agent_chunk_turn *turn;
 		bool is_taken;
-		int r = look_at_chunk(drain, i, &is_taken);
+		int r = look_at_chunk(drain, i, is_last, &is_taken);
 
 		if (r < 0)
 			return r;
@@ -143,7 +167,8 @@ static int arrange_turns(struct gt_agent_drain *drain)
 		*turn = (struct gt_agent_chunk_turn){
 			.thread = drain->chunks[i].thread,
 			.chunk = i,
-			.start = find_start(gt_agent_chunk_at(drain->memory->shared, i))};
+			.start = find_start(drain->converter,
+					    gt_agent_chunk_at(drain->memory->shared, i))};
 	}
 	if (drain->turns.count > 1)
 		qsort(drain->turns.items, drain->turns.count, sizeof(*drain->turns.items),
@@ -160,8 +185,8 @@ static bool is_sound(uint64_t time)
 
 /*
  * Copies records with their times in nanoseconds, up to the first that is not written yet, or no
- * record, or too young. A handler's record may stand before the one that it has interrupted, and
- * yet be younger: times never go back. Returns their number.
+ * record, or too young, or of no time that was. A handler's record may stand before the one that it
+ * has interrupted, and yet be younger: times never go back. Returns their number.
  */
 static uint32_t copy_records(const struct gt_agent_converter *converter,
 			     const struct gt_agent_record *from, uint32_t count,
@@ -173,7 +198,9 @@ static uint32_t copy_records(const struct gt_agent_converter *converter,
 	for (i = 0; i < count; i++) {
 		uint64_t time = read_time(&from[i]), ns;
 
-		if (!is_sound(time) || (time & GT_AGENT_TIME_MASK) > converter->ticks)
+		if (!is_sound(time) ||
+		    gt_agent_converter_judge(converter, time & GT_AGENT_TIME_MASK) !=
+			    GT_AGENT_TIME_KNOWN)
 			break;
 		ns = gt_agent_converter_ns(converter, time & GT_AGENT_TIME_MASK);
 		last = GT_MAX(last, ns);
@@ -253,8 +280,11 @@ static bool skip_hole(struct gt_agent_drain *drain, const struct gt_agent_chunk 
 		return false;
 	time = read_time(&chunk->records[reading->position]);
 	if (time != 0) {
-		if (is_sound(time))
-			return false; /* it is too young, or has just come */
+		/* It is too young, or has just come. At the last run, it is from behind the end. */
+		if (is_sound(time) &&
+		    gt_agent_converter_judge(drain->converter, time & GT_AGENT_TIME_MASK) !=
+			    GT_AGENT_TIME_WRONG)
+			return false;
 		reading->position++;
 		reading->lost_before++;
 		return true;
@@ -281,21 +311,28 @@ static bool skip_hole(struct gt_agent_drain *drain, const struct gt_agent_chunk 
 	return true;
 }
 
-/* Takes what the head of a chunk says at its end. */
+/*
+ * Takes what the head of a chunk says at its end. A thread that has not left it may have done so
+ * all the same, without the time to say more; or the word is of a child of vfork.
+ */
 static void finish_chunk(struct gt_agent_drain *drain, const struct gt_agent_chunk *chunk,
-			 const struct gt_agent_chunk_reading *reading)
+			 const struct gt_agent_chunk_reading *reading, bool was_left)
 {
 	struct gt_agent_thread *thread = &drain->threads->items.items[reading->thread];
-	uint64_t exit_ticks = chunk->exit_time & GT_AGENT_TIME_MASK;
+	uint64_t exit_ticks = chunk->exit_time & GT_AGENT_TIME_MASK, exit_ns;
 
 	/* The thread's next chunk, if it ever has one, tells of the chunk's own losses again. */
 	thread->carried += reading->lost_before;
 	thread->lost = thread->carried + chunk->lost;
-	if (exit_ticks != 0)
-		gt_agent_thread_set_exit(
-			thread, chunk,
-			gt_agent_converter_ns(drain->converter,
-					      GT_MIN(exit_ticks, drain->converter->ticks)));
+	if (exit_ticks == 0)
+		return;
+	exit_ns = gt_agent_converter_judge(drain->converter, exit_ticks) == GT_AGENT_TIME_KNOWN
+			  ? gt_agent_converter_ns(drain->converter, exit_ticks)
+			  : drain->converter->ns;
+	if (was_left)
+		gt_agent_thread_set_exit(thread, chunk->comm, exit_ns);
+	else if (thread->is_dead && exit_ns >= thread->last_ns)
+		gt_agent_thread_set_exit(thread, "", exit_ns);
 }
 
 /*
@@ -310,13 +347,6 @@ static void empty_chunk(struct gt_agent_chunk *chunk, struct gt_agent_chunk_read
 	reading->is_emptied =
 		__atomic_compare_exchange_n(&chunk->state, &state, GT_AGENT_CHUNK_EMPTIED, false,
 					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
-
-static void give_back(struct gt_agent_drain *drain, uint32_t index)
-{
-	forget_chunk(drain, &drain->chunks[index]);
-	gt_agent_memory_give_back(drain->memory, index);
-	drain->bytes += GT_AGENT_CHUNK_BYTES;
 }
 
 /*
@@ -347,7 +377,7 @@ static int read_chunk(struct gt_agent_drain *drain, uint32_t index, bool is_last
 		if (reading->position == GT_AGENT_CHUNK_RECORDS || is_last)
 			reading->is_done = is_left;
 		if (reading->is_done)
-			finish_chunk(drain, chunk, reading);
+			finish_chunk(drain, chunk, reading, state == GT_AGENT_CHUNK_LEFT);
 		break;
 	}
 	*ret_go_on = reading->is_done;
@@ -385,7 +415,7 @@ int gt_agent_drain_run(struct gt_agent_drain *drain, bool is_last)
 
 	drain->bytes = 0;
 	gt_agent_converter_advance(drain->converter);
-	r = arrange_turns(drain);
+	r = arrange_turns(drain, is_last);
 	for (uint32_t i = 0; r == 0 && i < drain->turns.count;)
 		r = read_thread(drain, i, is_last, &i);
 	return r;

@@ -14,7 +14,7 @@
 /* How far a chunk has been read. Its head is read once, when it was taken. */
 struct gt_agent_chunk_reading {
 	bool is_open;	 /* somebody has it, and thread is valid */
-	bool is_ignored; /* its head is nonsense: left alone for good */
+	bool is_ignored; /* of nobody whom records are taken of: what it holds is lost */
 	bool is_done;	 /* nothing more will come */
 	bool is_emptied; /* offered to its thread a second time */
 	bool had_hole;	 /* its thread may yet write to it */
@@ -29,7 +29,7 @@ struct gt_agent_chunk_reading {
 /* A chunk to be read, in the order of its thread's chunks. */
 struct gt_agent_chunk_turn {
 	uint32_t thread, chunk;
-	uint64_t start; /* of its first record, in ticks; UINT64_MAX when there is none */
+	uint64_t start; /* of its first record, in ns; UINT64_MAX when there is none to be read */
 };
 
 struct gt_agent_drain {
@@ -40,6 +40,7 @@ struct gt_agent_drain {
 	struct gt_agent_chunk_reading *chunks; /* of memory->chunk_count */
 	GT_ARRAY(struct gt_agent_chunk_turn) turns;
 	uint64_t bytes; /* that the last run has read, in whole chunks that it gave back */
+	uint64_t lost;	/* in chunks that were ignored */
 };
 
 /* All that it works with is borrowed. Logs what failed. */

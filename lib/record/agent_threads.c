@@ -29,12 +29,19 @@
 #define MANY_THREADS 1000
 #define NAME_INTERVAL_NS GT_NS_PER_SEC
 
+/* To see that a process waits for its parent's question takes a file of /proc to be read. */
+#define ZOMBIE_INTERVAL_NS (100 * GT_NS_PER_MS)
+#define SILENCE_NS GT_NS_PER_MS
+
 void gt_agent_threads_clear(struct gt_agent_threads *threads)
 {
 	gt_array_clear(&threads->items);
 	gt_array_clear(&threads->living);
+	gt_array_clear(&threads->processes);
 	gt_hash_clear(&threads->by_number);
 	gt_hash_clear(&threads->by_tid);
+	gt_hash_clear(&threads->process_by_number);
+	gt_hash_clear(&threads->process_by_pid);
 }
 
 static uint64_t tid_key(const struct gt_agent_identity *identity)
@@ -62,21 +69,90 @@ static void copy_comm(char *to, const char *from)
 	memcpy(to, from, strnlen(from, GT_AGENT_COMM_BYTES - 1));
 }
 
-static int add_thread(struct gt_agent_threads *threads, uint32_t number, uint32_t *ret_index)
+/*
+ * A process image has one number and one pid; what is not known of it in one chunk is taken from
+ * the others. -EINVAL for a chunk that contradicts them: a reader could not tell whom it is about.
+ */
+static int check_process(struct gt_agent_threads *threads, struct gt_agent_identity *identity)
+{
+	uint32_t index = gt_hash_get(&threads->process_by_number, identity->process);
+	uint32_t known_pid = index == GT_HASH_NONE ? 0 : threads->processes.items[index].pid;
+
+	if (identity->pid == 0)
+		identity->pid = known_pid;
+	return known_pid != 0 && identity->pid != known_pid ? -EINVAL : 0;
+}
+
+static int add_process(struct gt_agent_threads *threads, const struct gt_agent_identity *identity)
+{
+	uint32_t index = gt_hash_get(&threads->process_by_number, identity->process), other;
+	struct gt_agent_process *process;
+
+	if (index == GT_HASH_NONE) {
+		process = gt_array_push(&threads->processes);
+		index = threads->processes.count - 1;
+		if (!process ||
+		    gt_hash_set(&threads->process_by_number, identity->process, index) < 0)
+			return gt_error_oom();
+		process->number = identity->process;
+	}
+	process = &threads->processes.items[index];
+	if (identity->pid == 0 || process->pid != 0)
+		return 0;
+	process->pid = identity->pid;
+	other = gt_hash_get(&threads->process_by_pid, process->pid);
+	if (other != GT_HASH_NONE && threads->processes.items[other].number > process->number)
+		return 0;
+	return gt_hash_set(&threads->process_by_pid, process->pid, index) < 0 ? gt_error_oom() : 0;
+}
+
+/*
+ * Chunks come in any order, so that the one behind an exec may be seen before the one in front of
+ * it: the thread with the higher number is the newer one.
+ */
+static int claim_tid(struct gt_agent_threads *threads, uint32_t index)
+{
+	const struct gt_agent_thread *thread = &threads->items.items[index];
+	uint32_t other;
+
+	if (thread->identity.pid == 0 || thread->identity.tid == 0)
+		return 0;
+	other = gt_hash_get(&threads->by_tid, tid_key(&thread->identity));
+	if (other != GT_HASH_NONE && threads->items.items[other].number > thread->number)
+		return 0;
+	return gt_hash_set(&threads->by_tid, tid_key(&thread->identity), index) < 0 ? gt_error_oom()
+										    : 0;
+}
+
+static int add_thread(struct gt_agent_threads *threads, uint32_t number,
+		      const struct gt_agent_identity *identity, uint32_t *ret_index)
 {
 	struct gt_agent_thread *thread;
 	uint32_t *living;
+	int r;
 
 	if (threads->items.count == MAX_THREADS)
 		return -EINVAL;
+	r = add_process(threads, identity);
+	if (r < 0)
+		return r;
 	thread = gt_array_push(&threads->items);
 	living = gt_array_push(&threads->living);
 	if (!thread || !living ||
 	    gt_hash_set(&threads->by_number, number, threads->items.count - 1) < 0)
 		return gt_error_oom();
 	thread->number = number;
+	thread->identity = *identity;
 	*living = *ret_index = threads->items.count - 1;
-	return 0;
+	return claim_tid(threads, *ret_index);
+}
+
+/* A thread's number is given once, to one thread of one process. */
+static bool is_same_thread(const struct gt_agent_identity *known,
+			   const struct gt_agent_identity *told)
+{
+	return told->process == known->process && told->pid == known->pid &&
+	       told->tid == known->tid;
 }
 
 int gt_agent_threads_add(struct gt_agent_threads *threads, const struct gt_agent_chunk *chunk,
@@ -85,29 +161,30 @@ int gt_agent_threads_add(struct gt_agent_threads *threads, const struct gt_agent
 	struct gt_agent_identity identity = read_identity(chunk);
 	uint32_t number = chunk->thread, index;
 	struct gt_agent_thread *thread;
-	bool is_new;
 	int r;
 
 	if (number == 0)
 		return -EINVAL;
+	r = check_process(threads, &identity);
+	if (r < 0)
+		return r;
 	index = gt_hash_get(&threads->by_number, number);
-	is_new = index == GT_HASH_NONE;
-	if (is_new) {
-		r = add_thread(threads, number, &index);
-		if (r < 0)
-			return r;
+	if (index == GT_HASH_NONE) {
+		r = add_thread(threads, number, &identity, ret_index);
+		if (r == 0)
+			copy_comm(threads->items.items[*ret_index].comm, chunk->comm);
+		return r;
 	}
 	thread = &threads->items.items[index];
-	if (thread->has_ended)
+	/* Where its pid has become known since, it is told of as it began. */
+	if (thread->identity.pid == 0 && thread->identity.process == identity.process)
+		identity.pid = 0;
+	if (thread->has_ended || !is_same_thread(&thread->identity, &identity))
 		return -EINVAL;
-	if (is_new || memcmp(&identity, &thread->identity, sizeof(identity)) != 0) {
-		if (gt_hash_set(&threads->by_tid, tid_key(&identity), index) < 0)
-			return gt_error_oom();
+	if (memcmp(&identity, &thread->identity, sizeof(identity)) != 0) {
 		thread->identity = identity;
 		thread->is_told = false;
 	}
-	if (is_new)
-		copy_comm(thread->comm, chunk->comm);
 	*ret_index = index;
 	return 0;
 }
@@ -128,11 +205,10 @@ static int put_name(struct gt_agent_thread *thread, struct gt_agent_file *file, 
 	return gt_agent_file_put(file, &name.block);
 }
 
-void gt_agent_thread_set_exit(struct gt_agent_thread *thread, const struct gt_agent_chunk *chunk,
-			      uint64_t exit_ns)
+void gt_agent_thread_set_exit(struct gt_agent_thread *thread, const char *comm, uint64_t exit_ns)
 {
 	thread->exit_ns = exit_ns;
-	copy_comm(thread->exit_comm, chunk->comm[0] ? chunk->comm : thread->comm);
+	copy_comm(thread->exit_comm, comm[0] ? comm : thread->comm);
 }
 
 static int put_thread(const struct gt_agent_thread *thread, struct gt_agent_file *file)
@@ -179,6 +255,8 @@ static bool read_comm(const struct gt_agent_identity *identity, char *comm)
 	char path[64];
 	ssize_t size;
 
+	if (identity->pid == 0 || identity->tid == 0)
+		return false;
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", identity->pid, identity->tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	size = fd < 0 ? -1 : read(fd, comm, GT_AGENT_COMM_BYTES);
@@ -206,27 +284,78 @@ static int read_names(struct gt_agent_threads *threads, struct gt_agent_file *fi
 	return r;
 }
 
-static bool is_gone(const struct gt_agent_threads *threads, uint32_t index)
+/* Whether another process, behind an exec or an end, or another thread has its numbers. */
+static bool is_replaced(const struct gt_agent_threads *threads, uint32_t index)
+{
+	const struct gt_agent_identity *identity = &threads->items.items[index].identity;
+	uint32_t process = gt_hash_get(&threads->process_by_pid, identity->pid);
+
+	if (threads->processes.items[process].number != identity->process)
+		return true;
+	return identity->tid != 0 && gt_hash_get(&threads->by_tid, tid_key(identity)) != index;
+}
+
+/* Whether there is no such thread; of one whose tid is not known, no such process. */
+static bool is_unknown_to_kernel(const struct gt_agent_identity *identity)
+{
+	if (identity->pid > INT_MAX || identity->tid > INT_MAX)
+		return false;
+	if (identity->tid == 0)
+		return kill((pid_t)identity->pid, 0) < 0 && errno == ESRCH;
+	return syscall(SYS_tgkill, identity->pid, identity->tid, 0) < 0 && errno == ESRCH;
+}
+
+/*
+ * Whether it has ended, and its parent has not asked after it. Of a process that was killed, only
+ * the main thread is kept for that.
+ */
+static bool is_zombie(const struct gt_agent_identity *identity)
+{
+	_cleanup_close_ int fd = -1;
+	char text[256], *name_end;
+	ssize_t size;
+
+	if (identity->pid != identity->tid)
+		return false;
+	snprintf(text, sizeof(text), "/proc/%u/stat", identity->pid);
+	fd = open(text, O_RDONLY | O_CLOEXEC);
+	size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (size <= 0)
+		return false;
+	text[size] = '\0';
+	/* "PID (NAME) STATE ...", and the name may have anything in it. */
+	name_end = strrchr(text, ')');
+	return name_end && name_end[1] == ' ' && (name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
+/* IS_SILENT: it has written nothing for some time. */
+static bool is_gone(const struct gt_agent_threads *threads, uint32_t index, bool is_silent)
 {
 	const struct gt_agent_identity *identity = &threads->items.items[index].identity;
 
-	/* Another one has its tid, in the same process or behind an exec. */
-	if (gt_hash_get(&threads->by_tid, tid_key(identity)) != index)
-		return true;
-	return identity->pid - 1 < INT_MAX && identity->tid - 1 < INT_MAX &&
-	       syscall(SYS_tgkill, identity->pid, identity->tid, 0) < 0 && errno == ESRCH;
+	/* Nobody can be asked after it. */
+	if (identity->pid == 0)
+		return false;
+	return is_replaced(threads, index) || is_unknown_to_kernel(identity) ||
+	       (is_silent && is_zombie(identity));
 }
 
-void gt_agent_threads_find_dead(struct gt_agent_threads *threads, uint64_t now_ns)
+static void find_dead(struct gt_agent_threads *threads, bool with_zombies, uint64_t now_ns)
 {
 	gt_array_for_each (&threads->living, index) {
 		struct gt_agent_thread *thread = &threads->items.items[*index];
+		bool is_silent = with_zombies && now_ns > thread->last_ns + SILENCE_NS;
 
-		if (thread->is_dead || !is_gone(threads, *index))
+		if (thread->is_dead || !is_gone(threads, *index, is_silent))
 			continue;
 		thread->is_dead = true;
 		thread->dead_ns = now_ns;
 	}
+}
+
+void gt_agent_threads_find_dead(struct gt_agent_threads *threads, uint64_t now_ns)
+{
+	find_dead(threads, true, now_ns);
 }
 
 static int put_end(struct gt_agent_thread *thread, struct gt_agent_file *file)
@@ -279,6 +408,7 @@ int gt_agent_threads_tend(struct gt_agent_threads *threads, struct gt_agent_file
 {
 	uint64_t interval_ns = threads->living.count > MANY_THREADS ? CHECK_INTERVAL_OF_MANY_NS
 								    : CHECK_INTERVAL_NS;
+	bool with_zombies;
 	int r = 0;
 
 	if (now_ns >= threads->named_ns + NAME_INTERVAL_NS) {
@@ -288,7 +418,10 @@ int gt_agent_threads_tend(struct gt_agent_threads *threads, struct gt_agent_file
 	if (r == 0 && now_ns >= threads->checked_ns + interval_ns) {
 		threads->checked_ns = now_ns;
 		r = end_dead(threads, file);
-		gt_agent_threads_find_dead(threads, now_ns);
+		with_zombies = now_ns >= threads->looked_for_zombies_ns + ZOMBIE_INTERVAL_NS;
+		if (with_zombies)
+			threads->looked_for_zombies_ns = now_ns;
+		find_dead(threads, with_zombies, now_ns);
 	}
 	return r;
 }

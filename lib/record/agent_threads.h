@@ -38,26 +38,39 @@ struct gt_agent_thread {
 	bool is_in_window; /* of what is kept at the end */
 };
 
+/* What the first chunk that told of a process's pid has said. */
+struct gt_agent_process {
+	uint32_t number;
+	uint32_t pid; /* 0: not known */
+};
+
 struct gt_agent_threads {
 	GT_ARRAY(struct gt_agent_thread) items;
+	GT_ARRAY(struct gt_agent_process) processes;
 	GT_ARRAY(uint32_t) living; /* indices of those that have not ended */
 	struct gt_hash by_number;
-	struct gt_hash by_tid; /* pid and tid to the newest thread that has them */
-	uint64_t checked_ns, named_ns;
+	struct gt_hash by_tid; /* known pid and tid to the newest thread that has them */
+	struct gt_hash process_by_number;
+	struct gt_hash process_by_pid; /* known pid to the newest process that has it */
+	uint64_t checked_ns, named_ns, looked_for_zombies_ns;
 };
 
 void gt_agent_threads_clear(struct gt_agent_threads *threads);
 
 /*
- * The index of the thread that CHUNK is of, new or known. -EINVAL for no thread, or for more than
- * there can be; -ENOMEM (logged).
+ * The index of the thread that CHUNK is of, new or known. -EINVAL for no thread, for one that has
+ * ended, for more than there can be, and for a chunk that contradicts what others have said of the
+ * same thread or process; -ENOMEM (logged).
  */
 int gt_agent_threads_add(struct gt_agent_threads *threads, const struct gt_agent_chunk *chunk,
 			 uint32_t *ret_index);
 
-/* Notes what CHUNK, the last one of THREAD, says of its end at EXIT_NS. */
-void gt_agent_thread_set_exit(struct gt_agent_thread *thread, const struct gt_agent_chunk *chunk,
-			      uint64_t exit_ns);
+/*
+ * Notes that THREAD has ended at EXIT_NS, by its own word, and its name then, of
+ * GT_AGENT_COMM_BYTES;
+ * "": the one that it had.
+ */
+void gt_agent_thread_set_exit(struct gt_agent_thread *thread, const char *comm, uint64_t exit_ns);
 
 /* Puts THREAD's block in front of its first record. -errno, logged. */
 int gt_agent_thread_tell(struct gt_agent_thread *thread, struct gt_agent_file *file);

@@ -27,7 +27,7 @@ struct gt_session {
 	int ended_by; /* a signal that came before there was a target to pass it on to; 0: none */
 	uint64_t due_ns[ARRAY_SIZE(postponed_signals)]; /* when to pass it on; 0: it has not come */
 	sigset_t old_mask;
-	struct sigaction old_sigpipe, old_sigchld;
+	struct sigaction old_sigpipe, old_sigxfsz, old_sigchld;
 };
 
 int gt_session_new(struct gt_session **ret)
@@ -43,9 +43,13 @@ int gt_session_new(struct gt_session **ret)
 	sigaddset(&watched, SIGCHLD);
 	for (size_t i = 0; gt_ending_signal(i) != 0; i++)
 		sigaddset(&watched, gt_ending_signal(i));
+	/* The kernel sends it to who writes too much, and so it is about us alone. */
+	sigdelset(&watched, SIGXFSZ);
 	sigprocmask(SIG_BLOCK, &watched, &session->old_mask);
 	/* A reader of our stderr that goes away must not take the probes' removal with it. */
 	sigaction(SIGPIPE, &ignore, &session->old_sigpipe);
+	/* Nor must a limit on the size of files: what cannot be written is an error like others. */
+	sigaction(SIGXFSZ, &ignore, &session->old_sigxfsz);
 	/* If it came to us ignored, there would be no exit status to wait for. */
 	sigaction(SIGCHLD, &standard, &session->old_sigchld);
 	session->signal_fd = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -61,8 +65,8 @@ void gt_session_free(struct gt_session *session)
 		return;
 	if (session->signal_fd >= 0)
 		close(session->signal_fd);
-	/* SIGPIPE stays ignored: the report, too, is to be finished when nobody reads its messages.
-	 */
+	/* SIGPIPE and SIGXFSZ stay ignored: the report, too, is to be finished when nobody reads
+	 * its messages, and to say what cannot be written. */
 	sigaction(SIGCHLD, &session->old_sigchld, NULL);
 	sigprocmask(SIG_SETMASK, &session->old_mask, NULL);
 	if (session->ended_by)
@@ -74,6 +78,7 @@ void gt_session_init_target(const struct gt_session *session, struct gt_target_s
 {
 	spec->signal_mask = session->old_mask;
 	spec->sigpipe = session->old_sigpipe;
+	spec->sigxfsz = session->old_sigxfsz;
 	spec->sigchld = session->old_sigchld;
 }
 

@@ -48,6 +48,8 @@ static _Noreturn void run_child(const struct gt_target_spec *spec, int hold_fd, 
 			(void)signal(gt_ending_signal(i), SIG_DFL);
 	}
 	sigaction(SIGPIPE, &spec->sigpipe, NULL);
+	/* Where it was a handler, exec makes it the default. */
+	sigaction(SIGXFSZ, &spec->sigxfsz, NULL);
 	sigaction(SIGCHLD, &spec->sigchld, NULL);
 	sigprocmask(SIG_SETMASK, &spec->signal_mask, NULL);
 	execve(spec->program, spec->argv, spec->environment);

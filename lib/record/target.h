@@ -15,10 +15,10 @@ struct gt_target;
 
 struct gt_target_spec {
 	const char *program;
-	char *const *argv;		   /* NULL-terminated; argv[0] included */
-	char *const *environment;	   /* NULL-terminated */
-	sigset_t signal_mask;		   /* that it starts with */
-	struct sigaction sigpipe, sigchld; /* likewise */
+	char *const *argv;			    /* NULL-terminated; argv[0] included */
+	char *const *environment;		    /* NULL-terminated */
+	sigset_t signal_mask;			    /* that it starts with */
+	struct sigaction sigpipe, sigxfsz, sigchld; /* likewise */
 };
 
 /* Forks. The child waits for gt_target_start(). SPEC must live until then. A negative errno

@@ -74,6 +74,20 @@ static struct gt_agent_shared *map_memory(void)
 	return shared == MAP_FAILED ? NULL : shared;
 }
 
+/* Whether a segment is in the memory of the process, as part of one that is loaded. */
+static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * segment)
+{
+	for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *load = &info->dlpi_phdr[i];
+
+		if (load->p_type == PT_LOAD && segment->p_vaddr >= load->p_vaddr &&
+		    segment->p_vaddr - load->p_vaddr <= load->p_filesz &&
+		    segment->p_filesz <= load->p_filesz - (segment->p_vaddr - load->p_vaddr))
+			return true;
+	}
+	return false;
+}
+
 /* Looks for the build-id among the notes of a loaded file. */
 static bool has_build_id(const struct dl_phdr_info *info, const struct gt_agent_shared *shared)
 {
@@ -82,7 +96,7 @@ static bool has_build_id(const struct dl_phdr_info *info, const struct gt_agent_
 		const char *note = (const char *)info->dlpi_addr + segment->p_vaddr;
 		const char *end = note + segment->p_filesz;
 
-		if (segment->p_type != PT_NOTE || segment->p_align > 4)
+		if (segment->p_type != PT_NOTE || segment->p_align > 4 || !is_loaded(info, segment))
 			continue;
 		while ((size_t)(end - note) >= sizeof(ElfW(Nhdr))) {
 			const ElfW(Nhdr) *header = (const ElfW(Nhdr) *)note;

@@ -35,6 +35,7 @@
 #include "elf/elf_file.h"
 #include "probes/agent/layout.h"
 #include "record/agent.h"
+#include "record/agent_clock.h"
 
 #define SMALL_BYTES (UINT64_C(1) << 20)
 
@@ -392,8 +393,8 @@ static void test_agents_find_what_they_need(void **state)
 	start(&recording, GT_AGENT_CLOCK_MONOTONIC, 0, 0);
 	assert_int_equal(recording.shared->magic, GT_AGENT_MAGIC);
 	assert_int_equal(recording.shared->version, GT_AGENT_VERSION);
-	assert_int_equal(recording.shared->bytes, 256 << 20);
-	assert_int_equal(recording.shared->chunk_count, (256 << 20) / GT_AGENT_CHUNK_BYTES - 1);
+	assert_int_equal(recording.shared->bytes, 64 << 20);
+	assert_int_equal(recording.shared->chunk_count, (64 << 20) / GT_AGENT_CHUNK_BYTES - 1);
 	assert_int_equal(recording.shared->site_count, 2);
 	assert_int_equal(recording.shared->sites[1].offset, 0x2000);
 	assert_int_equal(recording.shared->sites[1].kind, GT_GIL_CALL_ACQUIRED);
@@ -581,6 +582,7 @@ static void test_ends_and_names_are_told(void **state)
 	killed.pid = killed.tid = (uint32_t)pid;
 	killed.process = 2;
 	self = make_player(&recording, 3);
+	self.process = 3;
 	self.pid = (uint32_t)getpid();
 	self.tid = (uint32_t)gettid();
 	note_many(&polite, 0, 10);
@@ -646,6 +648,263 @@ static void test_an_exec_ends_a_thread(void **state)
 	assert_true(find_thread(&file, 1)->has_ended);
 	assert_true(find_thread(&file, 1)->end_ns > 0);
 	assert_false(find_thread(&file, 2)->has_ended);
+}
+
+/* Also when its new chunk is in front of the old one, so that it is seen first. */
+static void test_a_newer_thread_keeps_its_tid(void **state)
+{
+	_cleanup_(close_recording) struct recording recording = {0};
+	_cleanup_(free_file) struct read_file file = {0};
+	struct player before, after;
+	struct gt_agent_chunk *first;
+
+	(void)state;
+	start(&recording, GT_AGENT_CLOCK_MONOTONIC, SMALL_BYTES, 0);
+	before = make_player(&recording, 1);
+	before.pid = (uint32_t)getpid();
+	before.tid = (uint32_t)gettid();
+	after = before;
+	after.number = after.process = 2;
+	first = take_chunk(recording.shared);
+	note_many(&before, 0, 5);
+	begin_chunk(&after, first);
+	note_many(&after, 0, 5);
+	for (int i = 0; i < 5; i++) {
+		poll(NULL, 0, PATIENCE_MS);
+		drain(&recording);
+		note_many(&after, 5 + (uint64_t)i * GT_AGENT_CHUNK_RECORDS, GT_AGENT_CHUNK_RECORDS);
+	}
+	assert_int_not_equal(after.chunk->state, GT_AGENT_CHUNK_FREE);
+	finish(&recording);
+	file = read_back(&recording);
+	assert_int_equal(file.lost, 0);
+	check_values(&file, 1, 0, 5);
+	assert_true(find_thread(&file, 1)->end_ns > 0);
+	check_values(&file, 2, 0, 5 + 5 * GT_AGENT_CHUNK_RECORDS);
+	assert_int_equal(find_thread(&file, 2)->end_ns, 0);
+}
+
+/* What a chunk holds that contradicts others, or is of no thread, counts as lost. */
+static void test_contradictions_are_lost(void **state)
+{
+	_cleanup_(close_recording) struct recording recording = {0};
+	_cleanup_(free_file) struct read_file file = {0};
+	struct player sound, other_pid, other_tid, other_process, nobody;
+	struct gt_agent_chunk *left;
+
+	(void)state;
+	start(&recording, GT_AGENT_CLOCK_MONOTONIC, SMALL_BYTES, 0);
+	sound = make_player(&recording, 1);
+	note_many(&sound, 0, 3);
+	drain(&recording);
+	other_pid = make_player(&recording, 2);
+	other_pid.pid++;
+	other_tid = make_player(&recording, 1);
+	other_tid.tid++;
+	other_process = make_player(&recording, 1);
+	other_process.process++;
+	nobody = make_player(&recording, 0);
+	note_many(&other_pid, 0, GT_AGENT_CHUNK_RECORDS);
+	left = other_pid.chunk;
+	note_many(&other_pid, 0, 10);
+	other_pid.chunk->lost = 5;
+	note_many(&other_tid, 0, 100);
+	note_many(&other_process, 0, 1000);
+	note_many(&nobody, 0, 1);
+	drain(&recording);
+	note_many(&sound, 3, 3);
+	/* It is not kept from the others. */
+	assert_int_equal(left->state, GT_AGENT_CHUNK_FREE);
+	finish(&recording);
+	file = read_back(&recording);
+	assert_int_equal(file.threads.count, 1);
+	check_values(&file, 1, 0, 6);
+	assert_int_equal(file.lost, GT_AGENT_CHUNK_RECORDS + 10 + 5 + 100 + 1000 + 1);
+}
+
+/* In a namespace without our /proc. Nobody is asked after them, and they do not end one another. */
+static void test_numbers_that_are_not_known(void **state)
+{
+	_cleanup_(close_recording) struct recording recording = {0};
+	_cleanup_(free_file) struct read_file file = {0};
+	struct player players[4];
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	start(&recording, GT_AGENT_CLOCK_MONOTONIC, SMALL_BYTES, 0);
+	for (uint32_t i = 0; i < ARRAY_SIZE(players); i++) {
+		players[i] = make_player(&recording, i + 1);
+		players[i].process = i < 2 ? 1 : 2;
+		players[i].pid = i < 2 ? 0 : (uint32_t)pid;
+		players[i].tid = 0;
+	}
+	for (int round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < ARRAY_SIZE(players); i++)
+			note_many(&players[i], (uint64_t)round * 10, 10);
+		poll(NULL, 0, PATIENCE_MS);
+		drain(&recording);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	poll(NULL, 0, PATIENCE_MS);
+	drain(&recording);
+	finish(&recording);
+	file = read_back(&recording);
+	assert_int_equal(file.lost, 0);
+	for (uint32_t i = 0; i < ARRAY_SIZE(players); i++) {
+		check_values(&file, i + 1, 0, 30);
+		assert_int_equal(find_thread(&file, i + 1)->told.tid, 0);
+		assert_int_equal(find_thread(&file, i + 1)->has_ended, i >= 2);
+	}
+}
+
+/* Nobody has asked after it yet, so that its number still leads to it. */
+static void test_a_killed_process_has_ended(void **state)
+{
+	_cleanup_(close_recording) struct recording recording = {0};
+	_cleanup_(free_file) struct read_file file = {0};
+	struct player player;
+	siginfo_t info;
+	uint64_t killed_ns;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	start(&recording, GT_AGENT_CLOCK_MONOTONIC, SMALL_BYTES, 0);
+	player = make_player(&recording, 1);
+	player.pid = player.tid = (uint32_t)pid;
+	note_many(&player, 0, 10);
+	poll(NULL, 0, PATIENCE_MS);
+	drain(&recording);
+	killed_ns = gt_clock_ns(CLOCK_MONOTONIC);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	for (int i = 0; i < 3; i++) {
+		poll(NULL, 0, PATIENCE_MS);
+		drain(&recording);
+	}
+	assert_int_equal(player.chunk->state, GT_AGENT_CHUNK_FREE);
+	finish(&recording);
+	waitpid(pid, NULL, 0);
+	file = read_back(&recording);
+	check_values(&file, 1, 0, 10);
+	assert_in_range(find_thread(&file, 1)->end_ns, killed_ns, killed_ns + GT_NS_PER_SEC / 2);
+}
+
+/* The word of a thread that has not left its chunk holds if it is gone, and was its last. */
+static void test_an_end_in_a_chunk_that_was_not_left(void **state)
+{
+	_cleanup_(close_recording) struct recording recording = {0};
+	_cleanup_(free_file) struct read_file file = {0};
+	struct player players[3];
+	uint64_t said_ns;
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		_exit(0);
+	start(&recording, GT_AGENT_CLOCK_MONOTONIC, SMALL_BYTES, 0);
+	waitpid(pid, &status, 0);
+	for (uint32_t i = 0; i < ARRAY_SIZE(players); i++) {
+		players[i] = make_player(&recording, i + 1);
+		players[i].process = i + 1;
+		/* The last one lives. */
+		players[i].pid = players[i].tid = (uint32_t)(i < 2 ? pid : getpid());
+		players[i].tid += i == 1;
+		note_many(&players[i], 0, 10);
+	}
+	said_ns = gt_clock_ns(CLOCK_MONOTONIC);
+	for (uint32_t i = 0; i < ARRAY_SIZE(players); i++) {
+		players[i].chunk->exit_time = said_ns;
+		memcpy(players[i].chunk->comm, "xxx", 3);
+	}
+	/* It was a child of vfork that ended. */
+	note_many(&players[1], 10, 1);
+	poll(NULL, 0, 5);
+	drain(&recording);
+	finish(&recording);
+	file = read_back(&recording);
+	assert_int_equal(find_thread(&file, 1)->end_ns, said_ns);
+	assert_true(find_thread(&file, 2)->end_ns > said_ns + GT_NS_PER_MS);
+	assert_false(find_thread(&file, 3)->has_ended);
+	assert_int_equal(file.lost, 0);
+}
+
+/* A clock that somebody has put forward or back, in the program alone. */
+static void test_times_that_have_not_come(void **state)
+{
+	_cleanup_(close_recording) struct recording recording = {0};
+	_cleanup_(free_file) struct read_file file = {0};
+	struct player ahead, behind, usual;
+	uint64_t now = gt_clock_ns(CLOCK_MONOTONIC);
+
+	(void)state;
+	start(&recording, GT_AGENT_CLOCK_MONOTONIC, SMALL_BYTES, 0);
+	ahead = make_player(&recording, 1);
+	behind = make_player(&recording, 2);
+	usual = make_player(&recording, 3);
+	note(&ahead, now, 0);
+	for (uint32_t i = 0; i < 3 * GT_AGENT_CHUNK_RECORDS; i++)
+		note(&ahead, now + 3600 * GT_NS_PER_SEC + i, 1);
+	for (uint32_t i = 0; i < 3 * GT_AGENT_CHUNK_RECORDS; i++)
+		note(&behind, now / 2 + i, i);
+	drain(&recording);
+	/* Nothing of it was left to wait for. */
+	assert_true((uint32_t)recording.shared->free != 0);
+	note(&ahead, gt_clock_ns(CLOCK_MONOTONIC), 1);
+	note_many(&usual, 0, 3);
+	/* Not before the recording's end. */
+	poll(NULL, 0, 5);
+	drain(&recording);
+	note(&usual, gt_clock_ns(CLOCK_MONOTONIC) + 3600 * GT_NS_PER_SEC, 7);
+	finish(&recording);
+	file = read_back(&recording);
+	check_values(&file, 1, 0, 2);
+	assert_int_equal(find_thread(&file, 1)->lost_before, 3 * GT_AGENT_CHUNK_RECORDS);
+	check_values(&file, 2, 0, 3 * GT_AGENT_CHUNK_RECORDS);
+	check_values(&file, 3, 0, 3);
+	assert_int_equal(find_thread(&file, 3)->end_lost, 1);
+}
+
+/* As it may while a machine sleeps: what is from before is told by what was read then. */
+static void test_a_counter_that_starts_anew(void **state)
+{
+	enum { BILLION = 1000000000 };
+	struct gt_agent_converter *converter = calloc(1, sizeof(*converter));
+	const uint64_t start = UINT64_MAX >> 5; /* no counter gets there */
+
+	(void)state;
+	gt_agent_converter_start(converter, GT_AGENT_CLOCK_TSC);
+	converter->ticks = converter->largest_ticks = start;
+	converter->ns = 5 * (uint64_t)BILLION;
+	converter->segments[0].start_ticks = converter->segments[0].end_ticks = start;
+	/* Two ticks in a nanosecond. */
+	gt_agent_converter_add(converter, start + 2 * (uint64_t)BILLION, 6 * (uint64_t)BILLION);
+	assert_int_equal(gt_agent_converter_judge(converter, start + 3 * (uint64_t)BILLION),
+			 GT_AGENT_TIME_WRONG);
+	gt_agent_converter_add(converter, 1000, 6 * (uint64_t)BILLION + 800);
+	gt_agent_converter_add(converter, 3000, 6 * (uint64_t)BILLION + 1800);
+	assert_int_equal(gt_agent_converter_judge(converter, 2000), GT_AGENT_TIME_KNOWN);
+	assert_int_equal(gt_agent_converter_judge(converter, start + BILLION), GT_AGENT_TIME_KNOWN);
+	assert_int_equal(gt_agent_converter_judge(converter, start + 3 * (uint64_t)BILLION),
+			 GT_AGENT_TIME_WRONG);
+	assert_in_range(gt_agent_converter_ns(converter, start + BILLION),
+			5 * (uint64_t)BILLION + BILLION / 2 - 1,
+			5 * (uint64_t)BILLION + BILLION / 2);
+	assert_in_range(gt_agent_converter_ns(converter, 500), 6 * (uint64_t)BILLION + 549,
+			6 * (uint64_t)BILLION + 550);
+	assert_in_range(gt_agent_converter_ns(converter, 2000), 6 * (uint64_t)BILLION + 1299,
+			6 * (uint64_t)BILLION + 1300);
+	free(converter);
 }
 
 static void test_holes_are_waited_for_and_passed(void **state)
@@ -947,6 +1206,13 @@ int main(void)
 		cmocka_unit_test(test_a_chunk_that_was_taken_again_is_read_again),
 		cmocka_unit_test(test_ends_and_names_are_told),
 		cmocka_unit_test(test_an_exec_ends_a_thread),
+		cmocka_unit_test(test_a_newer_thread_keeps_its_tid),
+		cmocka_unit_test(test_contradictions_are_lost),
+		cmocka_unit_test(test_numbers_that_are_not_known),
+		cmocka_unit_test(test_a_killed_process_has_ended),
+		cmocka_unit_test(test_an_end_in_a_chunk_that_was_not_left),
+		cmocka_unit_test(test_times_that_have_not_come),
+		cmocka_unit_test(test_a_counter_that_starts_anew),
 		cmocka_unit_test(test_holes_are_waited_for_and_passed),
 		cmocka_unit_test(test_nonsense_does_no_harm),
 #ifdef __x86_64__

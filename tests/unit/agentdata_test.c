@@ -473,22 +473,6 @@ static void test_broken_files_are_refused(void **state)
 		check_broken(&file, "broken at offset 32: a block");
 	}
 	file = new_file(0);
-	put_end(&file, 1, 0, 0);
-	check_broken(&file, "broken at offset 32: a block of thread 1, of which nothing was said");
-	file = new_file(0);
-	put_thread(&file, 1000, (struct thread){1, 1, PID, PID, 0, 0, "python3"});
-	PUT_RECORDS(&file, 1, 0, record(1000, GT_AGENT_ACQUIRED), record(1500, 0));
-	check_broken(&file, "a record of kind 0");
-	file = new_file(0);
-	put_thread(&file, 1000, (struct thread){1, 1, PID, PID, 0, 0, "python3"});
-	PUT_RECORDS(&file, 1, 0, record(1000, 15));
-	check_broken(&file, "a record of kind 15");
-	file = new_file(0);
-	put_thread(&file, 1000, (struct thread){1, 1, PID, PID, 0, 0, "python3"});
-	put_thread(&file, 1100, (struct thread){2, 1, 300, 300, 0, 0, "python3"});
-	check_broken(&file, "has two pids, 100 and 300");
-
-	file = new_file(0);
 	file.bytes.items[0] ^= 1;
 	check_broken(&file, "it is no file of giltrace's agent");
 	file = new_file(0);
@@ -502,6 +486,98 @@ static void test_broken_files_are_refused(void **state)
 	check_broken(&file, "ends within its header");
 	file = (struct file){0};
 	check_broken(&file, "is empty");
+}
+
+/* As check_text(), and REASON is said on the way, as a warning. */
+static void check_tolerated(struct file *file, const char *reason, const char *expected)
+{
+	_cleanup_free_ char *text = NULL, *reading = NULL;
+	struct gt_log_capture capture;
+
+	gt_log_start_capture(&capture);
+	text = read_text(file, false);
+	reading = gt_log_end_capture(&capture);
+	assert_string_equal(text, expected);
+	assert_non_null(strstr(said ? said : reading, reason));
+}
+
+/* What is broken of one thread does not take the others along. */
+static void test_broken_threads_are_left_out(void **state)
+{
+	struct file file = new_file(0);
+
+	(void)state;
+	put_end(&file, 7, 0, 3);
+	PUT_RECORDS(&file, 7, 1, record(900, GT_AGENT_ACQUIRED));
+	put_thread(&file, 1000, (struct thread){1, 1, PID, PID, 0, 0, "python3"});
+	check_tolerated(&file,
+			"broken at offset 32: a block of thread 7, of which nothing was said",
+			"1000 100/100 comm python3 exec\n"
+			"1000 100/100 map\n"
+			"1000 0/0 lost 5\n");
+
+	file = new_file(0);
+	put_thread(&file, 1000, (struct thread){1, 1, PID, PID, 0, 0, "python3"});
+	PUT_RECORDS(&file, 1, 0, record(1000, GT_AGENT_ACQUIRED), record(9999, 0), record(1, 15),
+		    record(1500, GT_AGENT_RELEASE), record(1, 9));
+	put_thread(&file, 1200, (struct thread){2, 1, PID, 101, 0, 0, "worker"});
+	put_end(&file, 1, 1600, 0);
+	check_tolerated(&file, "a record of kind 0",
+			"1000 100/100 comm python3 exec\n"
+			"1000 100/100 map\n"
+			"1000 100/100 acquired\n"
+			"1000 100/100 lost 2\n"
+			"1200 100/101 fork from 100/100\n"
+			"1200 100/101 comm worker\n"
+			"1500 100/100 release\n"
+			"1500 100/100 lost 1\n"
+			"1600 100/100 exit\n");
+
+	file = new_file(0);
+	put_thread(&file, 1000, (struct thread){1, 1, PID, PID, 0, 0, "python3"});
+	put_thread(&file, 1100, (struct thread){2, 1, 300, 300, 0, 0, "python3"});
+	PUT_RECORDS(&file, 2, 3, record(1100, GT_AGENT_ACQUIRED), record(1200, GT_AGENT_RELEASE));
+	put_end(&file, 2, 1300, 4);
+	PUT_RECORDS(&file, 1, 0, record(1400, GT_AGENT_ACQUIRED));
+	check_tolerated(&file, "has two pids, 100 and 300",
+			"1000 100/100 comm python3 exec\n"
+			"1000 100/100 map\n"
+			"1400 100/100 acquired\n"
+			"1400 0/0 lost 9\n");
+}
+
+/* In a namespace without the recorder's /proc: numbers that nobody else has. */
+static void test_numbers_that_are_not_known(void **state)
+{
+	struct file file = new_file(0);
+
+	(void)state;
+	put_thread(&file, 1000, (struct thread){1, 1, 0, 0, 0, 0, "first"});
+	put_thread(&file, 1100, (struct thread){2, 1, 0, 0, 0, 0, "second"});
+	/* Some of it is known. */
+	put_thread(&file, 1200, (struct thread){3, 2, 0, 0, 0, 0, "other"});
+	put_thread(&file, 1300, (struct thread){4, 2, 200, 201, 0, 0, "known"});
+	put_thread(&file, 1400, (struct thread){5, 3, PID, PID, 0, 0, "main"});
+	put_thread(&file, 1500, (struct thread){6, 3, PID, 0, 0, 0, "worker"});
+	put_thread(&file, 1550, (struct thread){6, 3, PID, 0, 0, 0, "worker"});
+	put_end(&file, 2, 1600, 0);
+	put_end(&file, 1, 1700, 0);
+	check_text(&file, false,
+		   "1000 8388608/8388608 comm first exec\n"
+		   "1000 8388608/8388608 map\n"
+		   "1100 8388608/8388609 fork from 8388608/8388608\n"
+		   "1100 8388608/8388609 comm second\n"
+		   "1200 8388610/8388610 comm other exec\n"
+		   "1200 8388610/8388610 map\n"
+		   "1300 8388610/201 fork from 8388610/8388610\n"
+		   "1300 8388610/201 comm known\n"
+		   "1400 100/100 comm main exec\n"
+		   "1400 100/100 map\n"
+		   "1500 100/8388613 fork from 100/100\n"
+		   "1500 100/8388613 comm worker\n"
+		   "1600 8388608/8388609 exit\n"
+		   "1700 8388608/8388608 exit\n");
+	assert_null(said);
 }
 
 static uint32_t next_random(uint64_t *seed)
@@ -647,6 +723,8 @@ int main(void)
 		cmocka_unit_test(test_clock_that_goes_back),
 		cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_broken_files_are_refused),
+		cmocka_unit_test(test_broken_threads_are_left_out),
+		cmocka_unit_test(test_numbers_that_are_not_known),
 		cmocka_unit_test(test_any_bytes),
 		cmocka_unit_test(test_many_threads),
 		cmocka_unit_test(test_model_of_a_file),

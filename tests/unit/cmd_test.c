@@ -127,17 +127,40 @@ static void check_environment(const char *const base[], const char *const expect
 	gt_preload_environment_clear(&environment);
 }
 
+#define ANY_ORDER "verify_asan_link_order=0"
+
 static void test_preload_keeps_what_was_there(void **state)
 {
 	(void)state;
 	check_environment((const char *[]){NULL},
-			  (const char *[]){"LD_PRELOAD=/lib/agent.so", "AGENT=1/2", NULL});
+			  (const char *[]){"LD_PRELOAD=/lib/agent.so", "AGENT=1/2",
+					   "ASAN_OPTIONS=" ANY_ORDER, NULL});
 	check_environment(
 		(const char *[]){"A=1", "LD_PRELOAD=a.so b.so", "AGENT=9", "LD_PRELOADED=x", NULL},
-		(const char *[]){"A=1", "LD_PRELOADED=x", "LD_PRELOAD=/lib/agent.so:a.so b.so",
-				 "AGENT=1/2", NULL});
+		(const char *[]){"A=1", "LD_PRELOADED=x", "LD_PRELOAD=/lib/agent.so:a.so:b.so",
+				 "AGENT=1/2", "ASAN_OPTIONS=" ANY_ORDER, NULL});
 	check_environment((const char *[]){"LD_PRELOAD=", NULL},
-			  (const char *[]){"LD_PRELOAD=/lib/agent.so", "AGENT=1/2", NULL});
+			  (const char *[]){"LD_PRELOAD=/lib/agent.so", "AGENT=1/2",
+					   "ASAN_OPTIONS=" ANY_ORDER, NULL});
+}
+
+static void test_sanitizers_stay_in_front(void **state)
+{
+	(void)state;
+	check_environment(
+		(const char *[]){"LD_PRELOAD=:libsan.c  a.so:/usr/lib/libasan.so.8 b.so:"
+				 "libubsan.so::/san.so/libmalloc.so",
+				 NULL},
+		(const char *[]){"LD_PRELOAD=/usr/lib/libasan.so.8:libubsan.so:/lib/agent.so:"
+				 "libsan.c:a.so:b.so:/san.so/libmalloc.so",
+				 "AGENT=1/2", "ASAN_OPTIONS=" ANY_ORDER, NULL});
+	check_environment(
+		(const char *[]){"ASAN_OPTIONS=", "LD_PRELOAD=/x/libclang_rt.asan-x86_64.so", NULL},
+		(const char *[]){"LD_PRELOAD=/x/libclang_rt.asan-x86_64.so:/lib/agent.so",
+				 "AGENT=1/2", "ASAN_OPTIONS=" ANY_ORDER, NULL});
+	check_environment((const char *[]){"ASAN_OPTIONS=detect_leaks=0", "ASAN_OPTIONS=x=1", NULL},
+			  (const char *[]){"LD_PRELOAD=/lib/agent.so", "AGENT=1/2",
+					   "ASAN_OPTIONS=detect_leaks=0:" ANY_ORDER, NULL});
 }
 
 static void check_refusal(struct gt_rights rights, int err, const char *cause, const char *remedy)
@@ -175,6 +198,7 @@ int main(void)
 		cmocka_unit_test(test_what_does_not_go_together),
 		cmocka_unit_test(test_obstacle_from_a_message),
 		cmocka_unit_test(test_preload_keeps_what_was_there),
+		cmocka_unit_test(test_sanitizers_stay_in_front),
 		cmocka_unit_test(test_why_perf_is_refused),
 	};
 
