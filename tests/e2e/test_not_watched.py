@@ -115,3 +115,28 @@ def test_killed_giltrace_leaves_states(giltrace, python):
         parts = ("running_ns", "runnable_ns", "sleep_ns", "unknown_ns")
         assert sum(thread["state"][part] for part in parts) == thread["total_ns"]
         assert thread["has_gil_ns"] > 0.1e9
+
+
+class TestFlightRecorder:
+    @pytest.mark.parametrize("seconds", ["0.001", "0.02"])
+    def test_short_window(self, giltrace, python, seconds):
+        """It counts back from the end of the program, and not from giltrace's."""
+        result = giltrace.trace(
+            *["--flight-recorder", seconds, "--python", python.path],
+            *["-c", "import json, threading; [time for time in range(10**6)]; print(1)"],
+        )
+        assert "no thread used the GIL" not in result.stderr
+        assert "were kept (--flight-recorder): lives are cut to it.\n" in result.stderr
+        assert result.summary["kept_ns"] == float(seconds) * 1e9
+        (thread,) = result.summary["processes"][0]["threads"]
+        assert 0 < thread["total_ns"] < float(seconds) * 1e9 + 60e6
+        assert thread["unknown_ns"] + (thread["has_gil_ns"] or 0) > 0
+
+    def test_kept_whole(self, giltrace, python):
+        result = giltrace.trace("--flight-recorder", "60", "--python", python.path, "-c", "pass")
+        assert result.summary["kept_ns"] == 60e9
+        assert "were kept" not in result.stderr
+
+    def test_of_another_run_nothing_is_kept(self, giltrace, python):
+        result = giltrace.trace("--probe", "agent", "--python", python.path, "-c", "pass")
+        assert result.summary["kept_ns"] is None
