@@ -187,6 +187,7 @@ static int record_target(const struct gt_capture_spec *spec, struct gt_meta *met
 		gt_trace_directory_empty(spec->directory);
 		return r;
 	}
+	meta->ended_ns = gt_clock_ns(CLOCK_MONOTONIC);
 	return gt_capture_finish(capture, meta);
 }
 

@@ -62,6 +62,8 @@ static json_t *meta_json(const struct gt_meta *meta)
 	gt_json_set(&object, "realtime_ns", gt_json_integer(meta->realtime_ns));
 	gt_json_set(&object, "buffer_bytes", gt_json_integer(meta->buffer_bytes));
 	gt_json_set(&object, "lost", gt_json_integer(meta->lost));
+	gt_json_set(&object, "ended_ns",
+		    meta->ended_ns ? gt_json_integer(meta->ended_ns) : json_null());
 	gt_json_set(&object, "exit_status", gt_json_integer_or_null(meta->exit_status));
 	gt_json_set(&object, "event_cost_ns", gt_json_integer_or_null(meta->event_cost_ns));
 	return object;
@@ -159,6 +161,7 @@ static int read_object(const json_t *object, struct gt_meta *meta)
 	meta->recorder_pid = (uint32_t)get_unsigned(object, "recorder_pid");
 	meta->clock_ns = get_unsigned(object, "clock_ns");
 	meta->realtime_ns = get_unsigned(object, "realtime_ns");
+	meta->ended_ns = get_unsigned(object, "ended_ns");
 	meta->exit_status = get_integer(object, "exit_status");
 	meta->event_cost_ns = get_integer(object, "event_cost_ns");
 	r = read_command(json_object_get(object, "command"), meta);

@@ -31,6 +31,7 @@ struct gt_meta {
 	uint64_t realtime_ns;  /* … and on CLOCK_REALTIME */
 	uint64_t buffer_bytes; /* of each CPU's ring */
 	uint64_t lost;
+	uint64_t ended_ns;     /* when the target was seen to have ended; 0 when not known */
 	int64_t exit_status;   /* as a shell would give it; -1 when not known */
 	int64_t event_cost_ns; /* estimate of what one event cost its thread; -1 when not known */
 };

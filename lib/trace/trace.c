@@ -436,6 +436,32 @@ int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event)
 	return note_ring(machine, event);
 }
 
+int gt_trace_end_first(struct gt_trace *trace, uint64_t time_ns)
+{
+	struct gt_event lost = {.type = GT_EVENT_SWITCHES_LOST,
+				.time_ns = time_ns,
+				.ring = GT_EVENT_NO_RING,
+				.gap = {.since_ns = trace->end_ns}};
+	uint32_t main_thread =
+		trace->processes.count ? trace->processes.items[0].main_thread : GT_NONE;
+
+	if (main_thread == GT_NONE || !trace->machine->threads.items[main_thread].alive ||
+	    time_ns <= trace->end_ns)
+		return 0;
+	for (uint32_t i = trace->processes.items[0].first_thread; i != GT_NONE;
+	     i = trace->threads.items[i].next_in_process) {
+		int r;
+
+		if (!trace->machine->threads.items[i].alive)
+			continue;
+		r = gt_gil_lose(trace, i, trace->end_ns);
+		if (r < 0)
+			return r;
+	}
+	trace->end_ns = trace->machine->now_ns = time_ns;
+	return trace->has_states ? gt_scheduler_loss(trace, &lost) : 0;
+}
+
 int gt_trace_finish(struct gt_trace *trace)
 {
 	int r;

@@ -145,5 +145,12 @@ int gt_trace_add_python(struct gt_trace *trace, const struct gt_python *python);
 /* Takes the next event; time never goes back by more than a reader's late records. 0 or -ENOMEM. */
 int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event);
 
+/*
+ * Behind the last event: the first process has ended at TIME_NS, whatever the events say. The
+ * kernel tells a user no more of a program that has got rights of its own; so nothing is known of
+ * what lies between. Does nothing when the end was seen. 0 or -ENOMEM.
+ */
+int gt_trace_end_first(struct gt_trace *trace, uint64_t time_ns);
+
 /* Ends what is still open at the last event's time. 0 or -ENOMEM. */
 int gt_trace_finish(struct gt_trace *trace);

@@ -800,6 +800,27 @@ static void test_events_that_were_cut_off(void **state)
 	assert_false(find_process(trace, 200)->not_watched);
 }
 
+/* A program that got rights of its own is not told of to its end, which giltrace has seen. */
+static void test_end_that_no_event_tells(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+		_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+		bool was_seen = i == 1;
+
+		start(trace, 1000);
+		gil(trace, 1100, 100, GT_EVENT_ACQUIRED);
+		gil(trace, 1300, 100, GT_EVENT_RELEASE);
+		if (was_seen)
+			exit_task(trace, 1400, PID, 100);
+		assert_int_equal(gt_trace_end_first(trace, 2000), 0);
+		finish(trace, &stats);
+		assert_int_equal(trace->end_ns, was_seen ? 1400 : 2000);
+		check_thread(trace, &stats, 100, was_seen ? 200 : 100, 0, 200, was_seen ? 0 : 700);
+	}
+	(void)state;
+}
+
 /* Two sources tell of it, at different times; a fork, of all of it again. */
 static void test_map_twice(void **state)
 {
@@ -1165,6 +1186,7 @@ int main(void)
 		cmocka_unit_test(test_loss_of_whole_threads),
 		cmocka_unit_test(test_python_that_was_not_watched),
 		cmocka_unit_test(test_events_that_were_cut_off),
+		cmocka_unit_test(test_end_that_no_event_tells),
 		cmocka_unit_test(test_map_twice),
 		cmocka_unit_test(test_fork_where_takes_are_waits),
 		cmocka_unit_test(test_invariants_survive_nonsense),
