@@ -218,7 +218,9 @@ static uint64_t sum_unknown(const struct gt_report *report, uint64_t *ret_state_
 	for (uint32_t i = 0; i < report->trace->threads.count; i++) {
 		if (!gt_report_shows_process(report, report->trace->threads.items[i].process))
 			continue;
-		ns += report->stats->threads[i].unknown_ns;
+		/* Where nobody has watched, that is said by its own. */
+		if (gt_report_knows_waits(report))
+			ns += report->stats->threads[i].unknown_ns;
 		*ret_state_ns += report->stats->threads[i].state_unknown_ns;
 	}
 	return ns;

@@ -61,6 +61,7 @@ struct gt_process_state {
 	uint64_t image_gil_events; /* since its last exec */
 	enum gt_known_python known_python;
 	bool has_agent; /* since its last exec */
+	bool is_bare;	/* it has executed a program, of which nothing was mapped yet */
 	GT_ARRAY(struct gt_gil_name) names;
 	GT_ARRAY(uint64_t) retake_addresses;
 	GT_ARRAY(struct gt_interpreter_candidate) candidates;

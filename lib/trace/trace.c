@@ -265,6 +265,7 @@ static int exec_process(struct gt_trace *trace, uint32_t process, uint32_t main_
 		return r;
 	r = gt_gil_end_phase(trace, main_thread, time_ns, GT_PHASE_NO);
 	state->image_gil_events = 0;
+	state->is_bare = true;
 	trace->machine->threads.items[main_thread].gil = GT_NONE;
 	gt_array_clear(&state->names);
 	trace->processes.items[process].python = GT_NONE;
@@ -317,6 +318,7 @@ static int event_map(struct gt_trace *trace, const struct gt_event *event)
 	r = find_process(trace, event->pid, &process);
 	if (r < 0)
 		return r;
+	trace->machine->processes.items[process].is_bare = false;
 	return gt_interpreter_map(trace, process, event);
 }
 
@@ -445,8 +447,12 @@ int gt_trace_end_first(struct gt_trace *trace, uint64_t time_ns)
 	uint32_t main_thread =
 		trace->processes.count ? trace->processes.items[0].main_thread : GT_NONE;
 
-	if (main_thread == GT_NONE || !trace->machine->threads.items[main_thread].alive ||
-	    time_ns <= trace->end_ns)
+	if (main_thread == GT_NONE || time_ns <= trace->end_ns)
+		return 0;
+	/* It ended before its program was mapped: that is how the kernel takes its leave. */
+	if (trace->machine->processes.items[0].is_bare)
+		trace->machine->threads.items[main_thread].alive = true;
+	if (!trace->machine->threads.items[main_thread].alive)
 		return 0;
 	for (uint32_t i = trace->processes.items[0].first_thread; i != GT_NONE;
 	     i = trace->threads.items[i].next_in_process) {

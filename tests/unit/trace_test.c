@@ -809,6 +809,7 @@ static void test_end_that_no_event_tells(void **state)
 		bool was_seen = i == 1;
 
 		start(trace, 1000);
+		map_python(trace, 1000);
 		gil(trace, 1100, 100, GT_EVENT_ACQUIRED);
 		gil(trace, 1300, 100, GT_EVENT_RELEASE);
 		if (was_seen)
@@ -819,6 +820,20 @@ static void test_end_that_no_event_tells(void **state)
 		check_thread(trace, &stats, 100, was_seen ? 200 : 100, 0, 200, was_seen ? 0 : 700);
 	}
 	(void)state;
+}
+
+/* What the kernel tells at that exec: an end, before anything of the program is mapped. */
+static void test_end_in_an_exec(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)state;
+	start(trace, 1000);
+	exit_task(trace, 1005, PID, 100);
+	assert_int_equal(gt_trace_end_first(trace, 2000), 0);
+	finish(trace, &stats);
+	check_thread(trace, &stats, 100, 5, 0, 0, 995);
 }
 
 /* Two sources tell of it, at different times; a fork, of all of it again. */
@@ -1187,6 +1202,7 @@ int main(void)
 		cmocka_unit_test(test_python_that_was_not_watched),
 		cmocka_unit_test(test_events_that_were_cut_off),
 		cmocka_unit_test(test_end_that_no_event_tells),
+		cmocka_unit_test(test_end_in_an_exec),
 		cmocka_unit_test(test_map_twice),
 		cmocka_unit_test(test_fork_where_takes_are_waits),
 		cmocka_unit_test(test_invariants_survive_nonsense),
