@@ -18,6 +18,7 @@
 
 #define AGENT_NAME "libgiltrace-agent.so"
 #define REINSTALL "build or install giltrace anew"
+#define UNSET "unset " GT_AGENT_FILE_VARIABLE ", which names it"
 
 /* The folder that this program is in. The caller frees it; NULL when it cannot be told. */
 static char *own_folder(void)
@@ -77,6 +78,14 @@ static bool read_version(const struct gt_elf *elf, uint32_t *ret)
 	return true;
 }
 
+/* What helps against a file that is not the right one. */
+static const char *find_remedy(void)
+{
+	const char *named = getenv(GT_AGENT_FILE_VARIABLE);
+
+	return named && *named ? UNSET : REINSTALL;
+}
+
 static int check(const char *path, uint16_t machine, struct gt_obstacle *obstacle)
 {
 	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
@@ -91,17 +100,17 @@ static int check(const char *path, uint16_t machine, struct gt_obstacle *obstacl
 	if (r < 0) {
 		_cleanup_free_ char *cause = text;
 
-		gt_obstacle_set(obstacle, REINSTALL, "the agent cannot be used: %s",
+		gt_obstacle_set(obstacle, find_remedy(), "the agent cannot be used: %s",
 				cause ? cause : strerror(-r));
 		return r;
 	}
 	free(text);
 	if (!read_version(elf, &version)) {
-		gt_obstacle_set(obstacle, REINSTALL, "%s is not giltrace's agent", path);
+		gt_obstacle_set(obstacle, find_remedy(), "%s is not giltrace's agent", path);
 		return -EBADMSG;
 	}
 	if (version != GT_AGENT_VERSION) {
-		gt_obstacle_set(obstacle, REINSTALL,
+		gt_obstacle_set(obstacle, find_remedy(),
 				"the agent %s is of another version of giltrace: %" PRIu32
 				" in place of %d",
 				path, version, GT_AGENT_VERSION);
@@ -142,7 +151,7 @@ int gt_agent_file_find(uint16_t machine, bool in_other_root, struct gt_agent_fil
 	*file = (struct gt_agent_file){.fd = -1};
 	r = find_path(&file->path);
 	if (r < 0) {
-		gt_obstacle_set(obstacle, REINSTALL, "the agent %s was not found: %s",
+		gt_obstacle_set(obstacle, find_remedy(), "the agent %s was not found: %s",
 				named && *named ? named : AGENT_NAME, strerror(-r));
 		return r;
 	}

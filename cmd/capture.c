@@ -357,14 +357,16 @@ static int finish_agent(struct gt_capture *capture, struct gt_meta *meta)
 	/* Where the GIL is off, nobody takes it; that has been said. */
 	if (counts.processes > 0 || !capture->spec->python->interpreter.is_gil_enabled)
 		return 1;
-	gt_warning("%s: no Python of the program has loaded the agent\n"
-		   "  see whether the program, or a wrapper around it, takes LD_PRELOAD "
-		   "or " GT_AGENT_VARIABLE " out of the\n"
-		   "  environment, runs Python as another user, or in a root or a PID namespace of "
-		   "its own without\n"
-		   "  our /proc; with the rights of root, --probe uprobe needs none of that",
-		   capture->uprobes ? "only the kernel's probes have watched the GIL"
-				    : "the GIL was not watched");
+	gt_warning(
+		"%s: no Python of the program has loaded the agent\n"
+		"  see whether the program, or a wrapper around it, takes LD_PRELOAD "
+		"or " GT_AGENT_VARIABLE " out of the\n"
+		"  environment, limits its memory (ulimit -v), runs Python as another user, or in "
+		"a root or a PID\n"
+		"  namespace of its own without our /proc; with the rights of root, --probe uprobe "
+		"needs none of that",
+		capture->uprobes ? "only the kernel's probes have watched the GIL"
+				 : "the GIL was not watched");
 	return 0;
 }
 

@@ -27,6 +27,19 @@ static void print_problem(const char *problem)
 	}
 }
 
+/* The same with its first line in the row itself. */
+static void print_failure(const char *problem)
+{
+	size_t length = problem ? strcspn(problem, "\n") : 0;
+
+	if (length == 0) {
+		puts("it cannot be told why");
+		return;
+	}
+	printf("%.*s\n", (int)length, problem);
+	print_problem(problem[length] ? problem + length + 1 : NULL);
+}
+
 static void print_obstacle(const struct gt_obstacle *obstacle)
 {
 	_cleanup_free_ char *text = gt_obstacle_text(obstacle);
@@ -82,8 +95,7 @@ static void print_python(const struct gt_diagnosis *diagnosis)
 
 	print_row("python", diagnosis->has_python, true);
 	if (!diagnosis->has_python) {
-		putchar('\n');
-		print_problem(diagnosis->python_problem);
+		print_failure(diagnosis->python_problem);
 		return;
 	}
 	printf("%s, %s\n", interpreter->version, interpreter->program);
@@ -95,8 +107,7 @@ static void print_python(const struct gt_diagnosis *diagnosis)
 		       interpreter->is_gil_enabled ? "on" : "off");
 	print_row("sites", diagnosis->has_sites, true);
 	if (!diagnosis->has_sites) {
-		putchar('\n');
-		print_problem(diagnosis->python_problem);
+		print_failure(diagnosis->python_problem);
 		return;
 	}
 	printf("found by %s:", sites->found_by);
@@ -108,14 +119,17 @@ static void print_python(const struct gt_diagnosis *diagnosis)
 
 static void print_agent(const struct gt_diagnosis *diagnosis)
 {
+	_cleanup_free_ char *text = gt_obstacle_text(&diagnosis->agent_obstacle);
+
 	if (!diagnosis->has_sites)
 		return;
 	print_row("agent", diagnosis->can_use_agent, !diagnosis->by_uprobes.ok);
-	if (diagnosis->can_use_agent)
-		printf("%s\n", diagnosis->agent_file.path);
-	else
-		putchar('\n');
-	print_obstacle(&diagnosis->agent_obstacle);
+	if (!diagnosis->can_use_agent) {
+		print_failure(text);
+		return;
+	}
+	printf("%s\n", diagnosis->agent_file.path);
+	print_problem(text);
 }
 
 static void print_way(const struct gt_calibration *calibration, const char *way, bool is_first)

@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "cmd/progress.h"
+#include "cmd/trace_directory.h"
 
 /* Looking at the clock for each event would cost more than the event. */
 #define EVENTS_PER_PROGRESS 65536
@@ -26,7 +27,7 @@ static void show_progress(struct gt_progress *progress, const struct gt_sources 
 
 /* COMPARER, which may be NULL, gets to see what the trace is fed with. */
 static int feed(struct gt_trace *trace, struct gt_sources *sources, struct gt_comparer *comparer,
-		struct gt_progress *progress)
+		uint64_t ended_ns, struct gt_progress *progress)
 {
 	struct gt_event event;
 	uint64_t count = 0;
@@ -42,7 +43,9 @@ static int feed(struct gt_trace *trace, struct gt_sources *sources, struct gt_co
 	gt_progress_clear(progress);
 	if (r < 0)
 		return r;
-	return gt_trace_finish(trace) < 0 ? gt_error_oom() : 0;
+	if (gt_trace_end_first(trace, ended_ns) < 0 || gt_trace_finish(trace) < 0)
+		return gt_error_oom();
+	return 0;
 }
 
 /* Holds the agent's records against those of the uprobes, which COMPARER has seen. */
@@ -127,6 +130,8 @@ static void describe_directory(struct gt_recording *recording)
 	report->clock = "CLOCK_MONOTONIC";
 	report->exit_status = meta->exit_status;
 	report->probe_cost_ns = probe_cost_ns(meta, recording->trace);
+	report->kept_ns = meta->kept_ns;
+	report->is_window = recording->sources.window;
 	if (meta->realtime_ns)
 		report->realtime_ns =
 			meta->realtime_ns + recording->trace->start_ns - meta->clock_ns;
@@ -144,6 +149,7 @@ static int make_trace(struct gt_recording *recording, struct gt_progress *progre
 	if (!trace)
 		return gt_error_oom();
 	trace->takes_are_waits = sources->agent && !sources->agent_is_twin;
+	trace->silence_is_blindness = trace->takes_are_waits && !recording->meta.is_gil_off;
 	trace->has_states = sources->state;
 	if (sources->agent && sources->agent_is_twin) {
 		comparer = gt_comparer_new();
@@ -153,7 +159,7 @@ static int make_trace(struct gt_recording *recording, struct gt_progress *progre
 	r = add_python(trace, &recording->meta);
 	if (r < 0)
 		return r;
-	r = feed(trace, sources, comparer, progress);
+	r = feed(trace, sources, comparer, recording->meta.ended_ns, progress);
 	if (r < 0)
 		return r;
 	if (comparer) {
@@ -170,10 +176,45 @@ static int make_trace(struct gt_recording *recording, struct gt_progress *progre
 	return 0;
 }
 
+/*
+ * A file of a trace directory that says nothing of the GIL by itself: a message that names the
+ * directory, and -EINVAL. 0 for others.
+ */
+static int refuse_part(const char *path)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	int length = (int)(name - path);
+	bool is_gil_file = strcmp(name, GT_TRACE_GIL_FILE) == 0;
+	_cleanup_(gt_meta_clear) struct gt_meta meta = {0};
+	_cleanup_free_ char *meta_path = NULL, *said = NULL;
+	struct gt_log_capture capture;
+	int r;
+
+	if (!is_gil_file && strcmp(name, GT_TRACE_STATE_FILE) != 0 &&
+	    strcmp(name, GT_TRACE_AGENT_FILE) != 0)
+		return 0;
+	meta_path = gt_format("%.*s" GT_TRACE_META_FILE, length, path);
+	if (!meta_path)
+		return gt_error_oom();
+	gt_log_start_capture(&capture);
+	r = gt_meta_read(meta_path, &meta);
+	said = gt_log_end_capture(&capture);
+	if (r < 0 || (is_gil_file && (!meta.probe || (strcmp(meta.probe, "agent") != 0 &&
+						      strcmp(meta.probe, "none") != 0))))
+		return 0;
+	gt_error("%s is one part of a recording\n"
+		 "  give the directory: giltrace report %.*s",
+		 path, length > 0 ? length : 1, length > 0 ? path : ".");
+	return -EINVAL;
+}
+
 static int load_file(const char *path, struct gt_progress *progress, struct gt_recording *recording)
 {
 	int r;
 
+	r = refuse_part(path);
+	if (r < 0)
+		return r;
 	r = gt_sources_open_file(path, &recording->sources);
 	if (r < 0)
 		return r;
@@ -210,7 +251,7 @@ static int load_directory(const char *path, struct gt_progress *progress,
 		return r;
 	if (!recording->meta.is_complete)
 		gt_warning(
-			"the recording in %s was cut off: giltrace was killed while it recorded\n"
+			"the recording in %s was cut off: giltrace was killed, or could not write\n"
 			"  what had been written until then is reported",
 			path);
 	r = gt_sources_open_directory(path, &recording->meta, &recording->sources);

@@ -19,14 +19,14 @@ int gt_option_parse_size(const char *text, uint64_t *ret)
 {
 	uint64_t size;
 
-	if (expand_number(text, &size) < 0 || size < MIN_BUFFER_BYTES || size > MAX_BUFFER_BYTES) {
+	if (expand_number(text, &size) < 0 || size == 0 || size > MAX_BUFFER_BYTES) {
 		gt_error("'%s' is no size for a buffer\n"
 			 "  give one up to 1G, such as 512K; less than 128K, or than 1M with the "
 			 "agent, is taken as that",
 			 text);
 		return -EINVAL;
 	}
-	*ret = size;
+	*ret = GT_MAX(size, MIN_BUFFER_BYTES);
 	return 1;
 }
 

@@ -74,7 +74,9 @@ int gt_probe_choose(const struct gt_options *options, const struct gt_traced_pyt
 	if (is_asked_for && !choice->rights.can_probe) {
 		_cleanup_free_ char *text = gt_obstacle_text(&choice->rights.obstacle);
 
-		gt_error("%s", text ? text : "cannot install probes");
+		gt_error("%s%sor leave --probe out: the agent needs no rights",
+			 text ? text : "cannot install probes",
+			 choice->rights.obstacle.remedy ? ",\n  " : "\n  ");
 		return -EPERM;
 	}
 	if (choice->uses_uprobes && options->probe_way != GT_PROBE_WAY_BOTH)

@@ -125,6 +125,7 @@ static int describe(struct gt_meta *meta, struct gt_traced_python *python, char 
 	meta->realtime_ns = gt_clock_ns(CLOCK_REALTIME);
 	meta->recorder_pid = (uint32_t)getpid();
 	meta->exit_status = -1;
+	meta->is_gil_off = !interpreter->is_gil_enabled;
 	return 0;
 }
 
@@ -186,6 +187,7 @@ static int record_target(const struct gt_capture_spec *spec, struct gt_meta *met
 		gt_trace_directory_empty(spec->directory);
 		return r;
 	}
+	meta->ended_ns = gt_clock_ns(CLOCK_MONOTONIC);
 	return gt_capture_finish(capture, meta);
 }
 
@@ -242,6 +244,7 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 	}
 	if (describe(&meta, &python, arguments) < 0)
 		return GT_EXIT_FAILURE;
+	meta.kept_ns = choice.uses_agent ? options->flight_recorder_ns : 0;
 	spec.arguments = arguments;
 	if (record_target(&spec, &meta, &status) < 0)
 		return GT_EXIT_FAILURE;

@@ -113,6 +113,21 @@ static int render_all(const struct gt_options *options, const struct gt_report *
 	return 0;
 }
 
+/* Where nobody has watched, that was said when the program was started; and of a file that was cut
+ * off nobody can say. */
+static void warn_of_no_events(const struct gt_recording *recording)
+{
+	const struct gt_trace *trace = recording->trace;
+
+	if (trace->events > 0 || trace->is_cut || strcmp(recording->report_meta.probe, "none") == 0)
+		return;
+	if (recording->report_meta.is_window)
+		gt_warning("no thread took the GIL, or let it go, in the time that was kept\n"
+			   "  let --flight-recorder keep more");
+	else
+		gt_warning("no thread used the GIL while events were recorded");
+}
+
 int gt_report_path(const struct gt_options *options, const char *path)
 {
 	_cleanup_(gt_recording_clear) struct gt_recording recording = {0};
@@ -123,9 +138,7 @@ int gt_report_path(const struct gt_options *options, const char *path)
 	r = gt_recording_load(path, &progress, &recording);
 	if (r < 0)
 		return r;
-	/* Where nobody has watched, that was said when the program was started. */
-	if (recording.trace->events == 0 && strcmp(recording.report_meta.probe, "none") != 0)
-		gt_warning("no thread used the GIL while events were recorded");
+	warn_of_no_events(&recording);
 	return render_all(options,
 			  &(struct gt_report){.trace = recording.trace,
 					      .stats = &recording.stats,

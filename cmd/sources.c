@@ -101,6 +101,8 @@ static void add_source(struct gt_sources *sources, int (*next)(void *, struct gt
 /* Uprobes; beside them perhaps the agent, which then is looked at later. */
 static int open_uprobes(const struct gt_meta *meta, struct gt_sources *sources)
 {
+	struct gt_log_capture capture;
+	_cleanup_free_ char *said = NULL;
 	int r = open_perf(sources->gil_path, GT_PERF_WANTS_GIL | GT_PERF_WANTS_TASKS,
 			  &sources->gil_perfdata, &sources->gil);
 
@@ -110,10 +112,14 @@ static int open_uprobes(const struct gt_meta *meta, struct gt_sources *sources)
 	if (strcmp(meta->probe, "both") != 0)
 		return 0;
 	sources->agent_is_twin = true;
+	gt_log_start_capture(&capture);
 	r = open_agent(meta, sources, true);
+	said = gt_log_end_capture(&capture);
 	if (r < 0)
-		gt_warning("without %s there is nothing to compare the uprobes with",
-			   sources->agent_path);
+		gt_warning("there is nothing to compare the uprobes with: %s",
+			   said ? said : strerror(-r));
+	else if (said)
+		gt_warning("%s", said);
 	return r == -ENOMEM ? r : 0;
 }
 

@@ -278,8 +278,14 @@ static int tell_block(struct gt_agentdata *data, uint32_t index, uint64_t time_n
 	return r;
 }
 
-static int tell_lost_threads(struct gt_agentdata *data, struct gt_event *ret)
+static int tell_end_of_file(struct gt_agentdata *data, struct gt_event *ret)
 {
+	if (data->is_cut) {
+		data->is_cut = false;
+		*ret = (struct gt_event){
+			.type = GT_EVENT_CUT, .time_ns = data->latest_ns, .ring = GT_EVENT_NO_RING};
+		return 1;
+	}
 	if (data->lost_threads == 0)
 		return 0;
 	*ret = (struct gt_event){.type = GT_EVENT_LOST,
@@ -303,7 +309,7 @@ int gt_agentdata_next(struct gt_agentdata *data, struct gt_event *ret)
 			return 1;
 		}
 		if (data->heap_count == 0)
-			return tell_lost_threads(data, ret);
+			return tell_end_of_file(data, ret);
 		data->latest_ns = top->time_ns;
 		thread = &data->threads.items[top->thread];
 		if (thread->lost > 0) {

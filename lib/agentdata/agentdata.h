@@ -20,8 +20,8 @@ struct gt_agentdata_spec {
 };
 
 /*
- * Maps and checks a file. One that was cut off is read as far as it goes, with a warning. -ENOENT …
- * or -EBADMSG (logged).
+ * Maps and checks a file. One that was cut off is read as far as it goes, with a warning, and its
+ * last event says so (GT_EVENT_CUT). -ENOENT … or -EBADMSG (logged).
  */
 int gt_agentdata_open(const struct gt_agentdata_spec *spec, struct gt_agentdata **ret);
 void gt_agentdata_close(struct gt_agentdata *data);

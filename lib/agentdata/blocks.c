@@ -112,6 +112,7 @@ static int add_block(struct gt_agentdata *data, uint64_t offset)
 	uint64_t *item;
 	int r;
 
+	data->is_cut = block->type != GT_AGENT_BLOCK_LOST;
 	if (block->type == GT_AGENT_BLOCK_LOST) {
 		data->lost_threads += ((const struct gt_agent_lost_block *)block)->lost;
 		data->done += block->bytes;
@@ -141,7 +142,7 @@ static int add_block(struct gt_agentdata *data, uint64_t offset)
 
 static void warn_of_end(const struct gt_agentdata *data, uint64_t offset)
 {
-	gt_warning("%s was cut off at offset %" PRIu64 ": what came behind it is missing",
+	gt_warning("%s was cut off at offset %" PRIu64 ": the GIL behind it is not known",
 		   data->path, offset);
 }
 
@@ -149,16 +150,15 @@ static int find_blocks(struct gt_agentdata *data)
 {
 	uint64_t offset = data->header.header_bytes;
 
+	data->is_cut = true;
 	while (offset < data->size) {
 		const struct gt_agent_block *block = gt_agentdata_block(data, offset);
 		uint64_t left = data->size - offset;
 		const char *wrong;
 		int r;
 
-		if (left < sizeof(*block)) {
-			warn_of_end(data, offset);
+		if (left < sizeof(*block))
 			break;
-		}
 		if (block->bytes < sizeof(*block) || block->bytes % sizeof(uint64_t) != 0)
 			return gt_agentdata_broken(data, offset, "a block of %" PRIu32 " bytes",
 						   block->bytes);
@@ -167,16 +167,17 @@ static int find_blocks(struct gt_agentdata *data)
 			return gt_agentdata_broken(
 				data, offset, "a block %s (type %" PRIu32 ") of %" PRIu32 " bytes",
 				wrong, block->type, block->bytes);
-		if (block->bytes > left) {
-			warn_of_end(data, offset);
+		if (block->bytes > left)
 			break;
-		}
 		r = add_block(data, offset);
 		if (r < 0)
 			return r;
 		offset += block->bytes;
 	}
+	data->is_cut |= offset < data->size;
 	data->size = GT_MIN(data->size, offset);
+	if (data->is_cut)
+		warn_of_end(data, offset);
 	return 0;
 }
 

@@ -60,6 +60,7 @@ struct gt_agentdata {
 	bool has_orphans;      /* a block of no thread was seen, and told of */
 	bool has_unsound;      /* likewise a record of no kind */
 	uint64_t latest_ns;
+	bool is_cut; /* told at the end, and then false */
 	struct gt_agent_file_header header;
 
 	GT_ARRAY(struct gt_reader_thread) threads;

@@ -133,6 +133,7 @@ static void tell_map(struct gt_agentdata *data, struct gt_reader_process *proces
 	event->map.path = data->gil_file;
 	event->map.build_id = data->build_id_bytes > 0 ? data->build_id : NULL;
 	event->map.build_id_size = data->build_id_bytes;
+	event->map.by_agent = true;
 }
 
 static int add_process(struct gt_agentdata *data, const struct gt_agent_thread_block *block,

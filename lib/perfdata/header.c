@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "perfdata/reader.h"
@@ -86,6 +87,32 @@ static int check_magic(const struct gt_perfdata *perfdata)
 	return 0;
 }
 
+/*
+ * The size of the records is written last of all. Without it they go to the end of the file, and
+ * there are no features, whatever the header says.
+ */
+static int read_unfinished(struct gt_perfdata *perfdata)
+{
+	struct gt_perf_file_header *header = &perfdata->header;
+
+	if (header->attrs.size == 0 || header->data.offset < sizeof(*header) ||
+	    header->data.offset > perfdata->size)
+		return gt_perfdata_refuse_unfinished(perfdata);
+	header->data.size = perfdata->size - header->data.offset;
+	memset(header->features, 0, sizeof(header->features));
+	perfdata->info.is_unfinished = true;
+	return 0;
+}
+
+int gt_perfdata_refuse_unfinished(const struct gt_perfdata *perfdata)
+{
+	gt_error("%s was not finished: its recorder was killed, or could not write, and what its "
+		 "events are is missing\n"
+		 "  record again, and stop the recorder with Ctrl-C",
+		 perfdata->path);
+	return -EBADMSG;
+}
+
 int gt_perfdata_map(struct gt_perfdata *perfdata)
 {
 	struct gt_perf_file_header *header = &perfdata->header;
@@ -104,12 +131,8 @@ int gt_perfdata_map(struct gt_perfdata *perfdata)
 	if (header->size < sizeof(*header))
 		return gt_perfdata_broken(perfdata, offsetof(struct gt_perf_file_header, size),
 					  "a header of %" PRIu64 " bytes", header->size);
-	if (header->data.size == 0) {
-		gt_error("%s has no records: its recorder was killed before it could finish the "
-			 "file\n  record again, and stop the recorder with Ctrl-C",
-			 perfdata->path);
-		return -EBADMSG;
-	}
+	if (header->data.size == 0)
+		return read_unfinished(perfdata);
 	if (!gt_perfdata_has(perfdata, header->data)) {
 		gt_error("%s is truncated: its records should end at offset %" PRIu64
 			 ", but it has only %" PRIu64 " bytes\n"

@@ -30,6 +30,20 @@ int gt_perfdata_broken(const struct gt_perfdata *perfdata, uint64_t offset, cons
 	return -EBADMSG;
 }
 
+/* A tracepoint has its name and its fields in the features. */
+static int check_unfinished(const struct gt_perfdata *perfdata)
+{
+	if (!perfdata->info.is_unfinished)
+		return 0;
+	for (uint32_t i = 0; i < perfdata->event_count; i++)
+		if (perfdata->events[i].attr.type == PERF_TYPE_TRACEPOINT)
+			return gt_perfdata_refuse_unfinished(perfdata);
+	gt_warning("%s was not finished: its recorder was killed, or could not write\n"
+		   "  what had been written until then is read",
+		   perfdata->path);
+	return 0;
+}
+
 int gt_perfdata_open(const char *path, struct gt_perfdata **ret)
 {
 	_cleanup_(gt_perfdata_closep) struct gt_perfdata *perfdata = calloc(1, sizeof(*perfdata));
@@ -46,6 +60,9 @@ int gt_perfdata_open(const char *path, struct gt_perfdata **ret)
 	if (r < 0)
 		return r;
 	r = gt_perfdata_read_events(perfdata);
+	if (r < 0)
+		return r;
+	r = check_unfinished(perfdata);
 	if (r < 0)
 		return r;
 	r = gt_perfdata_read_features(perfdata);
@@ -89,6 +106,11 @@ const struct gt_perf_event *gt_perfdata_event(const struct gt_perfdata *perfdata
 const struct gt_perfdata_info *gt_perfdata_info(const struct gt_perfdata *perfdata)
 {
 	return &perfdata->info;
+}
+
+uint64_t gt_perfdata_complete_ns(const struct gt_perfdata *perfdata)
+{
+	return perfdata->round_limit_ns;
 }
 
 int gt_perfdata_next(struct gt_perfdata *perfdata, struct gt_perf_record *ret)

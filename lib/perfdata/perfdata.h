@@ -43,6 +43,7 @@ struct gt_perfdata_info {
 	int32_t clock_id;     /* CLOCK_MONOTONIC …; -1 when not known */
 	uint64_t clock_ns;    /* with clock_id: one moment on that clock … */
 	uint64_t realtime_ns; /* … and the same one on CLOCK_REALTIME; both 0 when not known */
+	bool is_unfinished;   /* the recorder was killed: records may be missing at the end */
 };
 
 struct gt_perf_record {
@@ -95,6 +96,11 @@ GT_DEFINE_CLEANUP(struct gt_perfdata *, gt_perfdata_close)
 uint32_t gt_perfdata_event_count(const struct gt_perfdata *perfdata);
 const struct gt_perf_event *gt_perfdata_event(const struct gt_perfdata *perfdata, uint32_t event);
 const struct gt_perfdata_info *gt_perfdata_info(const struct gt_perfdata *perfdata);
+
+/* Of a file that was not finished, and has been read: up to when all records of all rings are
+ * there.
+ */
+uint64_t gt_perfdata_complete_ns(const struct gt_perfdata *perfdata);
 
 /*
  * Finds FIELD in the format of a tracepoint, once for a whole file. -ENOENT when the event has no

@@ -91,6 +91,9 @@ static inline bool gt_perfdata_has(const struct gt_perfdata *perfdata,
 	return section.offset <= perfdata->size && section.size <= perfdata->size - section.offset;
 }
 
+/* Logs that the file was not finished and cannot do without what is missing: -EBADMSG. */
+int gt_perfdata_refuse_unfinished(const struct gt_perfdata *perfdata);
+
 /* header.c: maps the file, and checks and reads its header. */
 int gt_perfdata_map(struct gt_perfdata *perfdata);
 

@@ -31,6 +31,15 @@ static uint16_t record_size(const void *record)
 	return header.size;
 }
 
+/* What the recorder was writing when it was killed is no record. */
+static bool is_unfinished_record(const struct gt_perfdata *perfdata, uint64_t offset)
+{
+	uint64_t left = perfdata->data_end - offset;
+
+	return perfdata->info.is_unfinished && (left < sizeof(struct perf_event_header) ||
+						record_size(perfdata->map + offset) > left);
+}
+
 /*
  * The size in the file of the record at OFFSET, with data that follows it. The record itself is
  * whole when this returns 0.
@@ -121,7 +130,7 @@ static int next_record(struct gt_perfdata *perfdata, const void **ret, uint64_t 
 				return 1;
 			}
 		}
-		if (offset == perfdata->data_end)
+		if (offset == perfdata->data_end || is_unfinished_record(perfdata, offset))
 			break;
 		r = measure_record(perfdata, offset, &header, &size);
 		if (r < 0)

@@ -192,6 +192,12 @@ static int ask(const char *path, const char *module, struct gt_identity *ret, st
 			 path, r == -EFBIG ? "it does not stop talking" : "nothing in 10 s");
 		return -EOPNOTSUPP;
 	}
+	if (r == -EMFILE || r == -ENFILE) {
+		gt_error("cannot execute %s: %s\n"
+			 "  allow more of them: ulimit -n 1024",
+			 path, strerror(-r));
+		return -EACCES;
+	}
 	if (r < 0) {
 		gt_error("cannot execute %s: %s\n" NAME_ANOTHER, path, strerror(-r));
 		return -EACCES;

@@ -286,6 +286,9 @@ static int spawn(struct run *run, char *const arguments[], int output, int error
 	r = prepare(&files, &attributes, output, errors, hold);
 	if (r == 0)
 		r = -posix_spawn(&run->pid, arguments[0], &files, &attributes, arguments, environ);
+	/* Above the limit, the number that a file is to get is a bad one. */
+	if (r == -EBADF)
+		r = -EMFILE;
 	if (r < 0)
 		run->pid = 0;
 	posix_spawnattr_destroy(&attributes);

@@ -137,7 +137,7 @@ int gt_agent_recorder_finish(struct gt_agent_recorder *recorder, struct gt_agent
 {
 	struct gt_agent_shared *shared = recorder->memory.shared;
 	struct timespec closing = {.tv_nsec = CLOSING_NS};
-	uint64_t window_start_ns;
+	uint64_t window_start_ns, first_ns, last_ns;
 	int r;
 
 	stop_agents(recorder);
@@ -146,7 +146,8 @@ int gt_agent_recorder_finish(struct gt_agent_recorder *recorder, struct gt_agent
 	r = gt_agent_drain_run(&recorder->drain, true);
 	if (r < 0)
 		return r;
-	window_start_ns = gt_agent_file_window_start(&recorder->file, recorder->converter.ns);
+	gt_agent_threads_span(&recorder->threads, &first_ns, &last_ns);
+	window_start_ns = gt_agent_file_window_start(&recorder->file, first_ns, last_ns);
 	r = gt_agent_threads_finish(&recorder->threads, &recorder->file, window_start_ns);
 	if (r < 0)
 		return r;

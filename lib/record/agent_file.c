@@ -125,7 +125,7 @@ void gt_agent_file_end_records(struct gt_agent_file *file,
 int gt_agent_file_tend(struct gt_agent_file *file, uint64_t now_ns)
 {
 	if (file->has_window)
-		gt_agent_window_age(&file->window, now_ns);
+		gt_agent_window_age(&file->window);
 	if (file->used < MIN_WRITE_BYTES &&
 	    (file->used == 0 || now_ns < file->flushed_ns + MAX_DELAY_NS))
 		return file->error;
@@ -133,11 +133,12 @@ int gt_agent_file_tend(struct gt_agent_file *file, uint64_t now_ns)
 	return flush(file);
 }
 
-uint64_t gt_agent_file_window_start(const struct gt_agent_file *file, uint64_t end_ns)
+uint64_t gt_agent_file_window_start(const struct gt_agent_file *file, uint64_t first_ns,
+				    uint64_t end_ns)
 {
 	const struct gt_agent_window *window = &file->window;
 
-	if (!file->has_window || window->thrown_ns == 0 || end_ns < window->keep_ns)
+	if (!file->has_window || end_ns < window->keep_ns || first_ns >= end_ns - window->keep_ns)
 		return 0;
 	return GT_MAX(end_ns - window->keep_ns, window->thrown_ns + 1);
 }

@@ -41,8 +41,10 @@ void gt_agent_file_end_records(struct gt_agent_file *file,
 /* To be called now and then: keeps the file up to date, and the window small. -errno, logged. */
 int gt_agent_file_tend(struct gt_agent_file *file, uint64_t now_ns);
 
-/* Where the window starts that ends at END_NS; 0 when nothing was thrown away. */
-uint64_t gt_agent_file_window_start(const struct gt_agent_file *file, uint64_t end_ns);
+/* Where the window starts that ends at END_NS; 0 when it reaches back to the first record of all.
+ */
+uint64_t gt_agent_file_window_start(const struct gt_agent_file *file, uint64_t first_ns,
+				    uint64_t end_ns);
 
 /* Adds the records of the window. */
 int gt_agent_file_put_window(struct gt_agent_file *file, uint64_t start_ns);

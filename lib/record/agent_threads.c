@@ -434,6 +434,19 @@ static uint64_t end_ns(const struct gt_agent_thread *thread)
 	return time_ns ? GT_MAX(time_ns, thread->last_ns) : UINT64_MAX;
 }
 
+void gt_agent_threads_span(const struct gt_agent_threads *threads, uint64_t *ret_first_ns,
+			   uint64_t *ret_last_ns)
+{
+	*ret_first_ns = UINT64_MAX;
+	*ret_last_ns = 0;
+	gt_array_for_each (&threads->items, thread) {
+		if (thread->has_records)
+			*ret_first_ns = GT_MIN(*ret_first_ns, thread->first_ns);
+		*ret_last_ns = GT_MAX(*ret_last_ns, thread->last_ns);
+		*ret_last_ns = GT_MAX(*ret_last_ns, thread->exit_ns);
+	}
+}
+
 int gt_agent_threads_finish(struct gt_agent_threads *threads, struct gt_agent_file *file,
 			    uint64_t window_start_ns)
 {

@@ -83,6 +83,10 @@ int gt_agent_threads_tend(struct gt_agent_threads *threads, struct gt_agent_file
 /* Looks for threads that are gone, at once. */
 void gt_agent_threads_find_dead(struct gt_agent_threads *threads, uint64_t now_ns);
 
+/* The first moment that any thread has told of, and the last one. */
+void gt_agent_threads_span(const struct gt_agent_threads *threads, uint64_t *ret_first_ns,
+			   uint64_t *ret_last_ns);
+
 /*
  * Puts what the file is to say of threads at its end. Of a window that starts at WINDOW_START_NS,
  * the threads that were still there then, and its records.

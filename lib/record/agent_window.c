@@ -44,10 +44,10 @@ static void throw_first_away(struct gt_agent_window *window)
 	}
 }
 
-void gt_agent_window_age(struct gt_agent_window *window, uint64_t now_ns)
+void gt_agent_window_age(struct gt_agent_window *window)
 {
 	while (window->first < window->parts.count &&
-	       window->parts.items[window->first].newest_ns + window->keep_ns < now_ns)
+	       window->parts.items[window->first].newest_ns + window->keep_ns < window->newest_ns)
 		throw_first_away(window);
 }
 
@@ -81,6 +81,7 @@ void gt_agent_window_commit(struct gt_agent_window *window, uint32_t bytes, uint
 
 	part->used += bytes;
 	part->newest_ns = GT_MAX(part->newest_ns, newest_ns);
+	window->newest_ns = GT_MAX(window->newest_ns, newest_ns);
 }
 
 bool gt_agent_window_trim(struct gt_agent_records_block *block, uint64_t start_ns)

@@ -23,7 +23,8 @@ struct gt_agent_window {
 	uint64_t keep_ns;
 	GT_ARRAY(struct gt_agent_window_part) parts;
 	uint32_t first;	    /* of them that is still there */
-	uint64_t thrown_ns; /* the newest record that was thrown away */
+	uint64_t newest_ns; /* the newest record of all */
+	uint64_t thrown_ns; /* the newest one that was thrown away */
 	uint64_t max_parts; /* more are not kept, even when they are young */
 };
 
@@ -36,8 +37,11 @@ void *gt_agent_window_reserve(struct gt_agent_window *window, uint32_t bytes, ui
 /* Keeps what was reserved last, which became BYTES long. */
 void gt_agent_window_commit(struct gt_agent_window *window, uint32_t bytes, uint64_t newest_ns);
 
-/* Throws away what is too old at NOW_NS. */
-void gt_agent_window_age(struct gt_agent_window *window, uint64_t now_ns);
+/*
+ * Throws away what is too old when the newest record is: the program may end with it, long before
+ * the next one would have come.
+ */
+void gt_agent_window_age(struct gt_agent_window *window);
 
 /*
  * Takes the records from before START_NS out of a block. False when none is left. What was lost

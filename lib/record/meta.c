@@ -11,7 +11,12 @@
 #include "base/log.h"
 #include "python/gil_sites_json.h"
 
+/*
+ * 2: there is a file of the agent, without which the others say little. Versions that know nothing
+ * of it read 1 only.
+ */
 #define SCHEMA 1
+#define AGENT_SCHEMA 2
 #define MAX_FILE_BYTES (UINT32_C(64) << 20)
 
 static json_t *sites_json(const struct gt_gil_sites *sites)
@@ -37,7 +42,7 @@ static json_t *meta_json(const struct gt_meta *meta)
 {
 	json_t *object = json_object();
 
-	gt_json_set(&object, "schema", json_integer(SCHEMA));
+	gt_json_set(&object, "schema", json_integer(meta->agent_clock ? AGENT_SCHEMA : SCHEMA));
 	gt_json_set(&object, "giltrace", json_string(GILTRACE_VERSION));
 	gt_json_set(&object, "command", gt_json_texts(meta->command));
 	gt_json_set(&object, "hostname", gt_json_text(meta->hostname));
@@ -46,6 +51,9 @@ static json_t *meta_json(const struct gt_meta *meta)
 	gt_json_set(&object, "agent_clock", gt_json_text(meta->agent_clock));
 	gt_json_set(&object, "states", json_boolean(meta->has_states));
 	gt_json_set(&object, "complete", json_boolean(meta->is_complete));
+	gt_json_set(&object, "gil_off", json_boolean(meta->is_gil_off));
+	gt_json_set(&object, "kept_ns",
+		    meta->kept_ns ? gt_json_integer(meta->kept_ns) : json_null());
 	gt_json_set(&object, "found_by", gt_json_text(meta->found_by));
 	gt_json_set(&object, "sites", sites_json(&meta->sites));
 	gt_json_set(&object, "recorder_pid", gt_json_integer(meta->recorder_pid));
@@ -54,6 +62,8 @@ static json_t *meta_json(const struct gt_meta *meta)
 	gt_json_set(&object, "realtime_ns", gt_json_integer(meta->realtime_ns));
 	gt_json_set(&object, "buffer_bytes", gt_json_integer(meta->buffer_bytes));
 	gt_json_set(&object, "lost", gt_json_integer(meta->lost));
+	gt_json_set(&object, "ended_ns",
+		    meta->ended_ns ? gt_json_integer(meta->ended_ns) : json_null());
 	gt_json_set(&object, "exit_status", gt_json_integer_or_null(meta->exit_status));
 	gt_json_set(&object, "event_cost_ns", gt_json_integer_or_null(meta->event_cost_ns));
 	return object;
@@ -145,10 +155,13 @@ static int read_object(const json_t *object, struct gt_meta *meta)
 	meta->has_states = json_is_true(json_object_get(object, "states"));
 	/* Versions that did not say so wrote the file at the end. */
 	meta->is_complete = !json_is_false(json_object_get(object, "complete"));
+	meta->is_gil_off = json_is_true(json_object_get(object, "gil_off"));
+	meta->kept_ns = get_unsigned(object, "kept_ns");
 	meta->found_by = get_text(object, "found_by");
 	meta->recorder_pid = (uint32_t)get_unsigned(object, "recorder_pid");
 	meta->clock_ns = get_unsigned(object, "clock_ns");
 	meta->realtime_ns = get_unsigned(object, "realtime_ns");
+	meta->ended_ns = get_unsigned(object, "ended_ns");
 	meta->exit_status = get_integer(object, "exit_status");
 	meta->event_cost_ns = get_integer(object, "event_cost_ns");
 	r = read_command(json_object_get(object, "command"), meta);
@@ -163,6 +176,7 @@ int gt_meta_read(const char *path, struct gt_meta *ret)
 	_cleanup_(json_decrefp) json_t *object = NULL;
 	_cleanup_free_ char *text = NULL;
 	json_error_t error;
+	int64_t schema;
 	size_t size;
 	int r;
 
@@ -174,9 +188,12 @@ int gt_meta_read(const char *path, struct gt_meta *ret)
 		gt_error("%s is broken at byte %d: %s", path, error.position, error.text);
 		return -EBADMSG;
 	}
-	if (get_integer(object, "schema") != SCHEMA) {
-		gt_error("%s was not written by this version of giltrace (its schema is not %d)",
-			 path, SCHEMA);
+	schema = get_integer(object, "schema");
+	if (schema < SCHEMA || schema > AGENT_SCHEMA) {
+		gt_error("%s was not written for this version of giltrace: its schema is not %d or "
+			 "%d\n"
+			 "  read it with the giltrace that recorded it",
+			 path, SCHEMA, AGENT_SCHEMA);
 		return -EBADMSG;
 	}
 	if (read_object(object, &meta) < 0)

@@ -22,6 +22,8 @@ struct gt_meta {
 	char *agent_clock; /* "tsc" or "monotonic"; NULL without an agent */
 	bool has_states;   /* state.perf.data was recorded, too */
 	bool is_complete;  /* false: giltrace was killed meanwhile */
+	bool is_gil_off;   /* of a free-threaded Python: it is not used */
+	uint64_t kept_ns;  /* how much the flight recorder kept of the GIL's events; 0: all */
 	char *found_by;	   /* "symbols" */
 	struct gt_gil_sites sites;
 	uint32_t recorder_pid; /* of giltrace: the target's parent; 0 when not known */
@@ -29,6 +31,7 @@ struct gt_meta {
 	uint64_t realtime_ns;  /* … and on CLOCK_REALTIME */
 	uint64_t buffer_bytes; /* of each CPU's ring */
 	uint64_t lost;
+	uint64_t ended_ns;     /* when the target was seen to have ended; 0 when not known */
 	int64_t exit_status;   /* as a shell would give it; -1 when not known */
 	int64_t event_cost_ns; /* estimate of what one event cost its thread; -1 when not known */
 };

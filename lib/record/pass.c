@@ -198,7 +198,7 @@ int gt_pass_drain(struct gt_pass *pass)
 			return r;
 	}
 	pass->is_behind = fullest > pass->set.ring_bytes / 4;
-	return 0;
+	return gt_perfdata_writer_tend(pass->writer);
 }
 
 uint32_t gt_pass_rest_ms(const struct gt_pass *pass)

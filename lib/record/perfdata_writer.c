@@ -9,9 +9,12 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/time.h"
 #include "record/write_error.h"
 
 #define BUFFER_BYTES ((size_t)4 << 20)
+/* What a giltrace that is killed may lose. */
+#define MAX_DELAY_NS GT_NS_PER_SEC
 
 struct gt_perfdata_writer {
 	char *path;
@@ -20,6 +23,7 @@ struct gt_perfdata_writer {
 	struct gt_perf_file_header header;
 	uint64_t data_size;
 	size_t used;
+	uint64_t flushed_ns;
 	uint8_t *buffer;
 };
 
@@ -124,6 +128,16 @@ int gt_perfdata_writer_append(struct gt_perfdata_writer *writer, const void *dat
 {
 	writer->data_size += size;
 	return put(writer, data, size);
+}
+
+int gt_perfdata_writer_tend(struct gt_perfdata_writer *writer)
+{
+	uint64_t now_ns = gt_clock_ns(CLOCK_MONOTONIC_COARSE);
+
+	if (now_ns < writer->flushed_ns + MAX_DELAY_NS)
+		return writer->error;
+	writer->flushed_ns = now_ns;
+	return flush(writer);
 }
 
 int gt_perfdata_writer_finish(struct gt_perfdata_writer *writer,

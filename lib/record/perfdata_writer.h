@@ -36,6 +36,9 @@ int gt_perfdata_writer_open(const char *path, const struct gt_writer_event *even
 /* Adds SIZE bytes of records. They are gathered, and written many at a time. Logs what failed. */
 int gt_perfdata_writer_append(struct gt_perfdata_writer *writer, const void *data, size_t size);
 
+/* To be called now and then: writes what has been gathered for a second. Logs what failed. */
+int gt_perfdata_writer_tend(struct gt_perfdata_writer *writer);
+
 /*
  * Writes what was gathered, the features (sorted by their number, with their own contents), and the
  * header. The file is complete afterwards.

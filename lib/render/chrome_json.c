@@ -110,6 +110,7 @@ static int write_track_name(const struct gt_report *report, struct event_list *e
 static int write_names(const struct gt_report *report, struct event_list *events)
 {
 	const struct gt_trace *trace = report->trace;
+	bool knows_gil = gt_report_knows_waits(report);
 	int r;
 
 	for (uint32_t i = 0; i < trace->processes.count; i++) {
@@ -132,7 +133,7 @@ static int write_names(const struct gt_report *report, struct event_list *events
 				   i * TRACKS + TRACK_FUNCTIONS);
 		if (r < 0)
 			return r;
-		r = write_track_name(report, events, i, TRACK_GIL, "GIL");
+		r = knows_gil ? write_track_name(report, events, i, TRACK_GIL, "GIL") : 0;
 		if (r < 0)
 			return r;
 		if (!trace->has_states)
@@ -170,7 +171,7 @@ static void write_slices(const struct gt_report *report, struct event_list *even
 	gt_array_for_each (&trace->intervals, interval) {
 		const struct gt_thread *thread = &trace->threads.items[interval->thread];
 
-		if (interval->kind == GT_INTERVAL_NO ||
+		if (!gt_report_knows_waits(report) || interval->kind == GT_INTERVAL_NO ||
 		    !gt_report_shows_process(report, thread->process))
 			continue;
 		begin_slice(report, events, interval->thread, TRACK_GIL, interval->start_ns,

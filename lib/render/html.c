@@ -70,6 +70,15 @@ static struct bar interval_bar(const struct gt_trace *trace, uint32_t index)
 	};
 }
 
+/* What nobody has watched has no bars. */
+static struct bar no_bar(const struct gt_trace *trace, uint32_t index)
+{
+	struct bar bar = interval_bar(trace, index);
+
+	bar.kind = 0;
+	return bar;
+}
+
 /* A reason to sleep is a kind of its own; a sleep without one is what lies between the others. */
 static struct bar state_bar(const struct gt_trace *trace, uint32_t index)
 {
@@ -155,7 +164,8 @@ static int lanes_find(const struct gt_report *report, struct lanes *ret)
 		if (gt_report_shows_process(report, trace->threads.items[i].process))
 			ret->threads[ret->count++] = i;
 	qsort_r(ret->threads, ret->count, sizeof(*ret->threads), compare_lanes, (void *)trace);
-	r = bars_find(report, ret, interval_bar, trace->intervals.count, &ret->intervals);
+	r = bars_find(report, ret, gt_report_knows_waits(report) ? interval_bar : no_bar,
+		      trace->intervals.count, &ret->intervals);
 	if (r < 0)
 		return r;
 	return bars_find(report, ret, state_bar, trace->states.count, &ret->states);

@@ -9,6 +9,8 @@ bool gt_report_shows_process(const struct gt_report *report, uint32_t process)
 {
 	const struct gt_process *shown = &report->trace->processes.items[process];
 
+	if (shown->not_watched || (report->trace->is_cut && shown->python != GT_NONE))
+		return true;
 	/* Where nobody has used a GIL, the first one is the target. */
 	return shown->gil_events > 0 || (report->trace->events == 0 && process == 0);
 }
@@ -16,6 +18,22 @@ bool gt_report_shows_process(const struct gt_report *report, uint32_t process)
 bool gt_report_knows_waits(const struct gt_report *report)
 {
 	return !report->meta->probe || strcmp(report->meta->probe, "none") != 0;
+}
+
+bool gt_report_knows_thread(const struct gt_report *report, uint32_t thread)
+{
+	const struct gt_thread *item = &report->trace->threads.items[thread];
+	bool has_events = item->takes + item->acquired + item->releases + item->switched > 0;
+	uint64_t total_ns = item->end_ns - item->start_ns;
+
+	uint64_t unknown_ns = report->stats->threads[thread].unknown_ns;
+
+	if (!gt_report_knows_waits(report))
+		return false;
+	/* What little it did before an exec would stand for all that it did. */
+	if (report->trace->processes.items[item->process].not_watched)
+		return unknown_ns < total_ns / 2;
+	return has_events || total_ns == 0 || unknown_ns < total_ns;
 }
 
 bool gt_report_is_estimate(const struct gt_report *report)

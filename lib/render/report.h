@@ -24,6 +24,8 @@ struct gt_report_meta {
 	uint64_t realtime_ns;  /* CLOCK_REALTIME at start_ns; 0 when not known */
 	int64_t exit_status;   /* of the target as a shell would give it; -1 when not known */
 	int64_t probe_cost_ns; /* estimate of what probing added; -1 when not known */
+	uint64_t kept_ns;      /* by the flight recorder; 0: all was kept */
+	bool is_window;	       /* what was before that was there, and is not */
 	const struct gt_comparison *comparison; /* NULL unless both ways of capture were used */
 };
 
@@ -39,6 +41,12 @@ bool gt_report_shows_process(const struct gt_report *report, uint32_t process);
 
 /* False when nobody has watched the GIL: then its figures are not known. */
 bool gt_report_knows_waits(const struct gt_report *report);
+
+/*
+ * The same for one thread: false when it has no events and its life is unknown, or when its process
+ * was not watched for the most of it.
+ */
+bool gt_report_knows_thread(const struct gt_report *report, uint32_t thread);
 
 /* Whether its moments stand in for the true ones, so that all figures are estimates. */
 bool gt_report_is_estimate(const struct gt_report *report);

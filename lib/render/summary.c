@@ -98,7 +98,7 @@ static void write_thread(const struct gt_report *report, uint32_t index, struct 
 	const struct gt_thread_stats *stats = &report->stats->threads[index];
 	const struct gt_process *process = &report->trace->processes.items[thread->process];
 	uint64_t total_ns = thread->end_ns - thread->start_ns;
-	bool has_gil = gt_report_knows_waits(report);
+	bool has_gil = gt_report_knows_thread(report, index);
 	uint64_t known_ns = has_gil ? total_ns - stats->unknown_ns : 0;
 	_cleanup_free_ char *name = gt_terminal_dup(thread->name, strlen(thread->name));
 	char no[TEXT_SIZE], has[TEXT_SIZE], wait[TEXT_SIZE], acquired[TEXT_SIZE],
@@ -111,8 +111,9 @@ static void write_thread(const struct gt_report *report, uint32_t index, struct 
 		   format_percent(stats->wait_ns, known_ns, wait),
 		   has_gil ? format_count(thread->acquired, acquired) : "-",
 		   has_gil ? format_count(thread->contended, contended) : "-",
-		   stats->waits ? format_ns(stats->wait_p99_ns, p99) : "-",
-		   stats->waits ? format_ns(stats->wait_max_ns, max) : "-", name ? name : "");
+		   has_gil && stats->waits ? format_ns(stats->wait_p99_ns, p99) : "-",
+		   has_gil && stats->waits ? format_ns(stats->wait_max_ns, max) : "-",
+		   name ? name : "");
 }
 
 static void write_table(const struct gt_report *report, struct gt_sink *sink)
@@ -143,7 +144,7 @@ static void write_thread_states(const struct gt_report *report, uint32_t index,
 	_cleanup_free_ char *name = gt_terminal_dup(thread->name, strlen(thread->name));
 	char running[TEXT_SIZE], runnable[TEXT_SIZE], sleeping[TEXT_SIZE], for_gil[TEXT_SIZE];
 
-	if (!gt_report_knows_waits(report))
+	if (!gt_report_knows_thread(report, index))
 		snprintf(for_gil, sizeof(for_gil), "-");
 	else
 		format_percent(stats->sleep_gil_ns, known_ns, for_gil);
@@ -217,19 +218,24 @@ static uint64_t sum_unknown(const struct gt_report *report, uint64_t *ret_state_
 	for (uint32_t i = 0; i < report->trace->threads.count; i++) {
 		if (!gt_report_shows_process(report, report->trace->threads.items[i].process))
 			continue;
-		ns += report->stats->threads[i].unknown_ns;
+		/* Where nobody has watched, that is said by its own. */
+		if (gt_report_knows_waits(report))
+			ns += report->stats->threads[i].unknown_ns;
 		*ret_state_ns += report->stats->threads[i].state_unknown_ns;
 	}
 	return ns;
 }
 
-static uint32_t count_other_pythons(const struct gt_report *report)
+static void write_blind_spots(uint32_t others, uint32_t not_watched, struct gt_sink *sink)
 {
-	uint32_t count = 0;
-
-	gt_array_for_each (&report->trace->processes, process)
-		count += process->maps_other_python;
-	return count;
+	if (others)
+		gt_sink_printf(sink, "Not traced: %" PRIu32 " process%s that ran another Python.\n",
+			       others, others == 1 ? "" : "es");
+	if (not_watched)
+		gt_sink_printf(sink,
+			       "Not watched: %" PRIu32 " process%s whose Python did not load the "
+			       "agent, or ended before it\n  used the GIL.\n",
+			       not_watched, not_watched == 1 ? "" : "es");
 }
 
 /* Below a hundredth of the run it changes no figure that anybody would look at. */
@@ -247,13 +253,22 @@ static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 	const struct gt_trace *trace = report->trace;
 	uint64_t state_unknown_ns;
 	uint64_t unknown_ns = sum_unknown(report, &state_unknown_ns);
-	uint32_t others = count_other_pythons(report);
+	uint32_t others = 0, not_watched = 0;
 	bool is_estimate = gt_report_is_estimate(report);
 	char text[TEXT_SIZE];
 
+	gt_array_for_each (&trace->processes, process) {
+		others += process->maps_other_python;
+		not_watched += process->not_watched;
+	}
 	if (trace->lost || trace->state_lost || trace->inferred || unknown_ns || state_unknown_ns ||
-	    others || is_estimate || has_price(report))
+	    others || not_watched || is_estimate || report->meta->is_window || has_price(report))
 		gt_sink_puts(sink, "\n");
+	if (report->meta->is_window)
+		gt_sink_printf(sink,
+			       "Only the newest %s were kept (--flight-recorder): lives are cut to "
+			       "it.\n",
+			       format_ns(report->meta->kept_ns, text));
 	if (is_estimate)
 		gt_sink_puts(sink,
 			     "Estimates: the GIL was found by the returns of its functions.\n");
@@ -276,14 +291,12 @@ static void write_caveats(const struct gt_report *report, struct gt_sink *sink)
 		gt_sink_printf(sink,
 			       "Inferred: %" PRIu64 " moments that were not seen themselves.\n",
 			       trace->inferred);
-	if (others)
-		gt_sink_printf(sink, "Not traced: %" PRIu32 " process%s that ran another Python.\n",
-			       others, others == 1 ? "" : "es");
+	write_blind_spots(others, not_watched, sink);
+	/* The agent reads the clock outside of what counts as wait. */
 	if (has_price(report))
-		gt_sink_printf(sink,
-			       "Probing itself took about %s (an estimate), a part of which counts "
-			       "as wait.\n",
-			       format_ns((uint64_t)report->meta->probe_cost_ns, text));
+		gt_sink_printf(sink, "Probing itself took about %s (an estimate)%s.\n",
+			       format_ns((uint64_t)report->meta->probe_cost_ns, text),
+			       trace->takes_are_waits ? "" : ", a part of which counts as wait");
 }
 
 /* How well two ways of capture that were used at once agree. */

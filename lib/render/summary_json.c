@@ -45,23 +45,18 @@ static json_t *gils_json(const struct gt_report *report, uint32_t process)
 	return array;
 }
 
-/* Of no wait at all there is none that was the longest. */
-static json_t *wait_json(const struct gt_thread_stats *stats, uint64_t ns)
-{
-	return stats->waits ? gt_json_integer(ns) : json_null();
-}
-
 /* What only those who watch the GIL can know. */
-static json_t *gil_figure(const struct gt_report *report, uint64_t figure)
+static json_t *figure_if(bool is_known, uint64_t figure)
 {
-	return gt_report_knows_waits(report) ? gt_json_integer(figure) : json_null();
+	return is_known ? gt_json_integer(figure) : json_null();
 }
 
 /*
  * running + runnable + sleep + disk + unknown = total, of which disk is in sleep as long as it is
  * null: context switches alone do not tell it.
  */
-static json_t *state_json(const struct gt_report *report, const struct gt_thread_stats *stats)
+static json_t *state_json(const struct gt_report *report, const struct gt_thread_stats *stats,
+			  bool knows_gil)
 {
 	json_t *object;
 
@@ -71,9 +66,7 @@ static json_t *state_json(const struct gt_report *report, const struct gt_thread
 	gt_json_set(&object, "running_ns", gt_json_integer(stats->running_ns));
 	gt_json_set(&object, "runnable_ns", gt_json_integer(stats->runnable_ns));
 	gt_json_set(&object, "sleep_ns", gt_json_integer(stats->sleep_ns));
-	gt_json_set(&object, "sleep_gil_ns",
-		    gt_report_knows_waits(report) ? gt_json_integer(stats->sleep_gil_ns)
-						  : json_null());
+	gt_json_set(&object, "sleep_gil_ns", figure_if(knows_gil, stats->sleep_gil_ns));
 	gt_json_set(&object, "disk_ns", json_null());
 	gt_json_set(&object, "unknown_ns", gt_json_integer(stats->state_unknown_ns));
 	return object;
@@ -84,6 +77,9 @@ static json_t *thread_json(const struct gt_report *report, uint32_t index)
 	const struct gt_thread *thread = &report->trace->threads.items[index];
 	const struct gt_thread_stats *stats = &report->stats->threads[index];
 	const struct gt_process *process = &report->trace->processes.items[thread->process];
+	bool is_known = gt_report_knows_thread(report, index);
+	/* Of no wait at all there is none that was the longest. */
+	bool has_waits = is_known && stats->waits > 0;
 	json_t *object = json_object();
 
 	gt_json_set(&object, "tid", gt_json_integer(thread->tid));
@@ -92,20 +88,21 @@ static json_t *thread_json(const struct gt_report *report, uint32_t index)
 	gt_json_set(&object, "start_ns", gt_json_integer(thread->start_ns));
 	gt_json_set(&object, "end_ns", gt_json_integer(thread->end_ns));
 	gt_json_set(&object, "total_ns", gt_json_integer(thread->end_ns - thread->start_ns));
-	gt_json_set(&object, "no_gil_ns", gil_figure(report, stats->no_ns));
-	gt_json_set(&object, "has_gil_ns", gil_figure(report, stats->has_ns));
-	gt_json_set(&object, "gil_wait_ns", gil_figure(report, stats->wait_ns));
-	gt_json_set(&object, "unknown_ns", gil_figure(report, stats->unknown_ns));
-	gt_json_set(&object, "acquired", gil_figure(report, thread->acquired));
-	gt_json_set(&object, "contended", gil_figure(report, thread->contended));
+	gt_json_set(&object, "no_gil_ns", figure_if(is_known, stats->no_ns));
+	gt_json_set(&object, "has_gil_ns", figure_if(is_known, stats->has_ns));
+	gt_json_set(&object, "gil_wait_ns", figure_if(is_known, stats->wait_ns));
+	gt_json_set(&object, "unknown_ns",
+		    figure_if(gt_report_knows_waits(report), stats->unknown_ns));
+	gt_json_set(&object, "acquired", figure_if(is_known, thread->acquired));
+	gt_json_set(&object, "contended", figure_if(is_known, thread->contended));
 	/* Every return of drop_gil is seen then, and not only those that were asked for. */
 	gt_json_set(&object, "switched",
 		    gt_report_is_estimate(report) ? json_null()
-						  : gil_figure(report, thread->switched));
-	gt_json_set(&object, "wait_max_ns", wait_json(stats, stats->wait_max_ns));
-	gt_json_set(&object, "wait_p50_ns", wait_json(stats, stats->wait_p50_ns));
-	gt_json_set(&object, "wait_p99_ns", wait_json(stats, stats->wait_p99_ns));
-	gt_json_set(&object, "state", state_json(report, stats));
+						  : figure_if(is_known, thread->switched));
+	gt_json_set(&object, "wait_max_ns", figure_if(has_waits, stats->wait_max_ns));
+	gt_json_set(&object, "wait_p50_ns", figure_if(has_waits, stats->wait_p50_ns));
+	gt_json_set(&object, "wait_p99_ns", figure_if(has_waits, stats->wait_p99_ns));
+	gt_json_set(&object, "state", state_json(report, stats, is_known));
 	return object;
 }
 
@@ -221,6 +218,7 @@ json_t *gt_summary_json_new(const struct gt_report *report)
 	gt_json_set(&object, "state_lost",
 		    trace->has_states ? gt_json_integer(trace->state_lost) : json_null());
 	gt_json_set(&object, "probe_cost_ns", gt_json_integer_or_null(meta->probe_cost_ns));
+	gt_json_set(&object, "kept_ns", figure_if(meta->kept_ns > 0, meta->kept_ns));
 	gt_json_set(&object, "processes", processes_json(report));
 	gt_json_set(&object, "blame", blame_json(report));
 	if (meta->comparison)

@@ -16,6 +16,7 @@ enum gt_event_type {
 	GT_EVENT_LOST, /* events of one ring were lost before this moment; with a tid: of that
 			  thread alone, between this moment and its next event; from an agent
 			  without a tid: all those of some threads */
+	GT_EVENT_CUT,  /* the GIL's events end here, and the program did not */
 	/* The scheduler: of a thread of its own pid and tid. */
 	GT_EVENT_SWITCH_IN,
 	GT_EVENT_SWITCH_OUT,
@@ -54,6 +55,7 @@ struct gt_event {
 			const char *path;
 			const uint8_t *build_id; /* NULL when not known */
 			uint32_t build_id_size;
+			bool by_agent; /* which is there, then */
 		} map;
 	};
 };

@@ -336,7 +336,8 @@ int gt_gil_end_phase(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 		     enum gt_thread_phase next)
 {
 	struct gt_thread_state *state = &trace->machine->threads.items[thread];
-	bool is_other;
+	uint32_t process = trace->threads.items[thread].process;
+	bool is_blind;
 	int r = 0;
 
 	switch (state->phase) {
@@ -352,8 +353,9 @@ int gt_gil_end_phase(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 		break;
 	case GT_PHASE_NO:
 		/* Of an interpreter without probes nobody can say what it does with its GIL. */
-		is_other = gt_interpreter_is_other(trace, trace->threads.items[thread].process);
-		r = write_interval(trace, thread, is_other ? GT_INTERVAL_UNKNOWN : GT_INTERVAL_NO,
+		is_blind = gt_interpreter_is_other(trace, process) ||
+			   gt_interpreter_is_unwatched(trace, process);
+		r = write_interval(trace, thread, is_blind ? GT_INTERVAL_UNKNOWN : GT_INTERVAL_NO,
 				   GT_NONE, time_ns);
 		break;
 	case GT_PHASE_WAIT:
@@ -365,7 +367,8 @@ int gt_gil_end_phase(struct gt_trace *trace, uint32_t thread, uint64_t time_ns,
 		r = end_hold(trace, thread, time_ns);
 		break;
 	}
-	state->phase = next;
+	/* Behind the end of the events, a new program is as unknown as the one before. */
+	state->phase = trace->is_cut ? GT_PHASE_UNKNOWN : next;
 	state->asked = false;
 	state->lost = false;
 	return r;

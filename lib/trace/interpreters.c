@@ -190,6 +190,10 @@ int gt_interpreter_map(struct gt_trace *trace, uint32_t process, const struct gt
 
 	format_build_id(event, build_id);
 	known = find_known(trace, event->map.path, build_id);
+	if (known != GT_NONE && event->map.by_agent)
+		trace->machine->processes.items[process].has_agent = true;
+	else if (known != GT_NONE)
+		trace->machine->processes.items[process].known_python = GT_KNOWN_PYTHON_MAPPED;
 	if (known != GT_NONE)
 		return set_python(trace, process, known, event->map.start, event->map.length,
 				  event->map.file_offset);
@@ -244,6 +248,8 @@ int gt_interpreter_fork(struct gt_trace *trace, uint32_t parent, uint32_t child)
 	int r;
 
 	trace->processes.items[child].python = trace->processes.items[parent].python;
+	if (gt_interpreter_is_unwatched(trace, parent))
+		to->known_python = GT_KNOWN_PYTHON_OF_PARENT;
 	gt_array_for_each (&from->retake_addresses, address) {
 		uint64_t *copy = gt_array_push(&to->retake_addresses);
 
@@ -262,6 +268,8 @@ int gt_interpreter_fork(struct gt_trace *trace, uint32_t parent, uint32_t child)
 
 void gt_interpreter_forget(struct gt_process_state *process)
 {
+	process->known_python = GT_KNOWN_PYTHON_NONE;
+	process->has_agent = false;
 	gt_array_clear(&process->retake_addresses);
 	forget_candidates(process);
 }
@@ -271,6 +279,16 @@ bool gt_interpreter_is_other(const struct gt_trace *trace, uint32_t process)
 	return trace->machine->processes.items[process].image_gil_events == 0 &&
 	       trace->processes.items[process].python == GT_NONE &&
 	       trace->machine->processes.items[process].candidates.count > 0;
+}
+
+bool gt_interpreter_is_unwatched(const struct gt_trace *trace, uint32_t process)
+{
+	const struct gt_process_state *state = &trace->machine->processes.items[process];
+
+	/* What is cut off may have told of it. */
+	return trace->silence_is_blindness && !trace->is_cut &&
+	       state->known_python != GT_KNOWN_PYTHON_NONE && !state->has_agent &&
+	       state->image_gil_events == 0;
 }
 
 bool gt_is_retake(const struct gt_trace *trace, uint32_t process, uint64_t caller)

@@ -63,6 +63,21 @@ int gt_loss_event(struct gt_trace *trace, const struct gt_event *event)
 	return 0;
 }
 
+int gt_loss_of_rest(struct gt_trace *trace, const struct gt_event *event)
+{
+	for (uint32_t i = 0; i < trace->threads.count; i++) {
+		int r;
+
+		if (!trace->machine->threads.items[i].alive)
+			continue;
+		r = gt_gil_end_phase(trace, i, event->time_ns, GT_PHASE_UNKNOWN);
+		if (r < 0)
+			return r;
+	}
+	trace->is_cut = true;
+	return 0;
+}
+
 int gt_loss_of_thread(struct gt_trace *trace, uint32_t thread, const struct gt_event *event)
 {
 	trace->lost += event->lost;
@@ -131,7 +146,7 @@ int gt_loss_apply(struct gt_trace *trace)
 	struct gt_machine *machine = trace->machine;
 	__typeof__(trace->intervals) cut = {0};
 
-	if (machine->lost_threads)
+	if (machine->lost_threads || trace->is_cut)
 		forget_silent_threads(trace);
 	if (machine->losses.count == 0)
 		return 0;

@@ -50,8 +50,18 @@ struct gt_interpreter_candidate {
 	uint64_t start, length, file_offset;
 };
 
+/* Whether a process maps an interpreter that is known, by the word of the kernel. */
+enum gt_known_python {
+	GT_KNOWN_PYTHON_NONE,
+	GT_KNOWN_PYTHON_OF_PARENT, /* of which nothing was seen either */
+	GT_KNOWN_PYTHON_MAPPED,
+};
+
 struct gt_process_state {
 	uint64_t image_gil_events; /* since its last exec */
+	enum gt_known_python known_python;
+	bool has_agent; /* since its last exec */
+	bool is_bare;	/* it has executed a program, of which nothing was mapped yet */
 	GT_ARRAY(struct gt_gil_name) names;
 	GT_ARRAY(uint64_t) retake_addresses;
 	GT_ARRAY(struct gt_interpreter_candidate) candidates;
@@ -109,6 +119,8 @@ int gt_interpreter_fork(struct gt_trace *trace, uint32_t parent, uint32_t child)
 void gt_interpreter_forget(struct gt_process_state *process);
 /* Whether a process now runs an interpreter that has no probes, as far as its name tells. */
 bool gt_interpreter_is_other(const struct gt_trace *trace, uint32_t process);
+/* Whether it runs one that is known, and nobody has watched it, as far as can be told by now. */
+bool gt_interpreter_is_unwatched(const struct gt_trace *trace, uint32_t process);
 bool gt_is_retake(const struct gt_trace *trace, uint32_t process, uint64_t caller);
 
 /*
@@ -132,6 +144,8 @@ int gt_scheduler_finish(struct gt_trace *trace);
 
 /* loss.c */
 int gt_loss_event(struct gt_trace *trace, const struct gt_event *event);
+/* All of the GIL that comes behind is not known, of any thread. */
+int gt_loss_of_rest(struct gt_trace *trace, const struct gt_event *event);
 /* Events of one thread were lost. */
 int gt_loss_of_thread(struct gt_trace *trace, uint32_t thread, const struct gt_event *event);
 int gt_loss_apply(struct gt_trace *trace);

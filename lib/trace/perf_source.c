@@ -38,6 +38,7 @@ struct gt_perf_source {
 	GT_ARRAY(uint64_t) ring_last_ns;
 	struct gt_event pending; /* a loss of GIL events, behind the same one of switches */
 	bool has_pending;
+	bool has_told_end;
 	uint64_t lost_told;    /* by records in the stream, at their place */
 	uint64_t lost_counted; /* by perf at the end of the file, the same ones included */
 };
@@ -315,6 +316,18 @@ static bool is_wanted(struct gt_perf_source *source, struct gt_event *event)
  */
 static int tell_rest(struct gt_perf_source *source, struct gt_event *ret)
 {
+	const struct gt_perfdata_info *info = gt_perfdata_info(source->perfdata);
+
+	/* Threads live on, and whether they run is not known any more. */
+	if (info->is_unfinished && !source->has_told_end &&
+	    (source->wants & GT_PERF_WANTS_SWITCHES)) {
+		source->has_told_end = true;
+		*ret = (struct gt_event){.type = GT_EVENT_SWITCHES_LOST,
+					 .time_ns = source->last_ns,
+					 .ring = GT_EVENT_NO_RING};
+		ret->gap.since_ns = gt_perfdata_complete_ns(source->perfdata);
+		return 1;
+	}
 	if (source->lost_counted <= source->lost_told)
 		return 0;
 	*ret = (struct gt_event){.type = GT_EVENT_LOST,

@@ -116,7 +116,7 @@ static int add_thread(struct gt_trace *trace, uint32_t process, uint32_t tid,
 	thread->process = process;
 	thread->start_ns = thread->end_ns = trace->machine->now_ns;
 	state->cursor_ns = trace->machine->now_ns;
-	state->phase = phase;
+	state->phase = trace->is_cut ? GT_PHASE_UNKNOWN : phase;
 	state->gil = GT_NONE;
 	state->alive = true;
 	r = gt_scheduler_add(trace);
@@ -167,6 +167,10 @@ static int end_thread(struct gt_trace *trace, uint32_t thread, uint64_t time_ns)
 		return 0;
 	process->maps_other_python |=
 		gt_interpreter_is_other(trace, trace->threads.items[thread].process);
+	/* Another thread may end before Python begins. */
+	if (trace->threads.items[thread].tid == process->pid)
+		process->not_watched |=
+			gt_interpreter_is_unwatched(trace, trace->threads.items[thread].process);
 	/* A late record may have taken the thread past TIME_NS, and both lists shall end together.
 	 */
 	time_ns = GT_MAX(time_ns, gt_scheduler_cursor(trace, thread));
@@ -252,11 +256,16 @@ static int exec_process(struct gt_trace *trace, uint32_t process, uint32_t main_
 	}
 	trace->processes.items[process].maps_other_python |=
 		gt_interpreter_is_other(trace, process);
+	/* A child on its way to another program has no use for what its parent had. */
+	if (state->known_python == GT_KNOWN_PYTHON_OF_PARENT)
+		state->known_python = GT_KNOWN_PYTHON_NONE;
+	trace->processes.items[process].not_watched |= gt_interpreter_is_unwatched(trace, process);
 	r = gt_scheduler_exec(trace, main_thread, time_ns);
 	if (r < 0)
 		return r;
 	r = gt_gil_end_phase(trace, main_thread, time_ns, GT_PHASE_NO);
 	state->image_gil_events = 0;
+	state->is_bare = true;
 	trace->machine->threads.items[main_thread].gil = GT_NONE;
 	gt_array_clear(&state->names);
 	trace->processes.items[process].python = GT_NONE;
@@ -309,6 +318,7 @@ static int event_map(struct gt_trace *trace, const struct gt_event *event)
 	r = find_process(trace, event->pid, &process);
 	if (r < 0)
 		return r;
+	trace->machine->processes.items[process].is_bare = false;
 	return gt_interpreter_map(trace, process, event);
 }
 
@@ -409,6 +419,9 @@ int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event)
 	case GT_EVENT_LOST:
 		r = event_lost(trace, event);
 		break;
+	case GT_EVENT_CUT:
+		r = gt_loss_of_rest(trace, event);
+		break;
 	case GT_EVENT_SWITCH_IN:
 	case GT_EVENT_SWITCH_OUT:
 		r = event_switch(trace, event);
@@ -423,6 +436,36 @@ int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event)
 	if (r < 0 || event->ring == GT_EVENT_NO_RING)
 		return r;
 	return note_ring(machine, event);
+}
+
+int gt_trace_end_first(struct gt_trace *trace, uint64_t time_ns)
+{
+	struct gt_event lost = {.type = GT_EVENT_SWITCHES_LOST,
+				.time_ns = time_ns,
+				.ring = GT_EVENT_NO_RING,
+				.gap = {.since_ns = trace->end_ns}};
+	uint32_t main_thread =
+		trace->processes.count ? trace->processes.items[0].main_thread : GT_NONE;
+
+	if (main_thread == GT_NONE || time_ns <= trace->end_ns)
+		return 0;
+	/* It ended before its program was mapped: that is how the kernel takes its leave. */
+	if (trace->machine->processes.items[0].is_bare)
+		trace->machine->threads.items[main_thread].alive = true;
+	if (!trace->machine->threads.items[main_thread].alive)
+		return 0;
+	for (uint32_t i = trace->processes.items[0].first_thread; i != GT_NONE;
+	     i = trace->threads.items[i].next_in_process) {
+		int r;
+
+		if (!trace->machine->threads.items[i].alive)
+			continue;
+		r = gt_gil_lose(trace, i, trace->end_ns);
+		if (r < 0)
+			return r;
+	}
+	trace->end_ns = trace->machine->now_ns = time_ns;
+	return trace->has_states ? gt_scheduler_loss(trace, &lost) : 0;
 }
 
 int gt_trace_finish(struct gt_trace *trace)

@@ -67,6 +67,7 @@ struct gt_process {
 	uint32_t python;	   /* index; GT_NONE: it maps no interpreter that is known */
 	bool maps_other_python;	   /* another one, which was not probed */
 	bool maps_replaced_python; /* a file that has taken the place of the one with the probes */
+	bool not_watched;	   /* it ran an interpreter that is known, and told nothing of it */
 	uint64_t gil_events;
 };
 
@@ -104,6 +105,11 @@ struct gt_trace {
 	 * without take has then not waited.
 	 */
 	bool takes_are_waits;
+	/*
+	 * Set before the first event where an interpreter that is known and shows no event was not
+	 * watched: the agent has to get into each process by itself, and the GIL is in use.
+	 */
+	bool silence_is_blindness;
 	GT_ARRAY(struct gt_python) pythons;
 	GT_ARRAY(struct gt_process) processes;
 	GT_ARRAY(struct gt_thread) threads;
@@ -119,6 +125,7 @@ struct gt_trace {
 	uint64_t start_ns, end_ns;
 	uint64_t events; /* take, acquired, release and switched */
 	uint64_t lost;
+	bool is_cut;		    /* what came behind a moment is not known of the GIL */
 	uint64_t inferred;	    /* moments that were not seen but proved by others */
 	uint64_t foreign;	    /* signals at a site that were for another lock than a GIL */
 	struct gt_machine *machine; /* private to lib/trace; NULL after gt_trace_finish() */
@@ -137,6 +144,13 @@ int gt_trace_add_python(struct gt_trace *trace, const struct gt_python *python);
 
 /* Takes the next event; time never goes back by more than a reader's late records. 0 or -ENOMEM. */
 int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event);
+
+/*
+ * Behind the last event: the first process has ended at TIME_NS, whatever the events say. The
+ * kernel tells a user no more of a program that has got rights of its own; so nothing is known of
+ * what lies between. Does nothing when the end was seen. 0 or -ENOMEM.
+ */
+int gt_trace_end_first(struct gt_trace *trace, uint64_t time_ns);
 
 /* Ends what is still open at the last event's time. 0 or -ENOMEM. */
 int gt_trace_finish(struct gt_trace *trace);

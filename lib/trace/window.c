@@ -16,6 +16,7 @@ struct map {
 	char *path;
 	uint8_t *build_id; /* NULL when not known */
 	uint32_t build_id_size;
+	bool by_agent;
 };
 
 struct process {
@@ -41,6 +42,7 @@ struct gt_window {
 	GT_ARRAY(struct thread) threads; /* in the order of their births */
 	struct gt_hash process_by_pid, thread_by_tid;
 	bool has_begun;
+	bool is_cut; /* before the window */
 	/* What is told of the time before the window. It points into the others. */
 	GT_ARRAY(struct gt_event) told;
 	uint32_t told_next;
@@ -247,7 +249,8 @@ static int note_map(struct gt_window *window, const struct gt_event *event)
 			  .file_offset = event->map.file_offset,
 			  .path = (char *)event->map.path,
 			  .build_id = (uint8_t *)event->map.build_id,
-			  .build_id_size = event->map.build_id_size};
+			  .build_id_size = event->map.build_id_size,
+			  .by_agent = event->map.by_agent};
 	uint32_t process;
 	int r = find_process(window, event->pid, &process);
 
@@ -307,6 +310,9 @@ static int note(struct gt_window *window, const struct gt_event *event)
 		return 0;
 	case GT_EVENT_SWITCHES_LOST:
 		forget_switches(window);
+		return 0;
+	case GT_EVENT_CUT:
+		window->is_cut = true;
 		return 0;
 	default:
 		return note_life(window, event);
@@ -387,6 +393,7 @@ static int tell_maps(struct gt_window *window, const struct process *process)
 		event->map.path = map->path;
 		event->map.build_id = map->build_id;
 		event->map.build_id_size = map->build_id_size;
+		event->map.by_agent = map->by_agent;
 	}
 	return 0;
 }
@@ -453,6 +460,8 @@ static int tell_living(struct gt_window *window)
 		if (r < 0)
 			return r;
 	}
+	if (window->is_cut && !tell(window, GT_EVENT_CUT, window->start_ns, 0, 0))
+		return -ENOMEM;
 	return 0;
 }
 

@@ -77,6 +77,13 @@ describe('data', () => {
 		assert.doesNotMatch(html, /id="column-state/);
 	});
 
+	test('a page of a GIL that nobody watched has no intervals of it', { skip }, async () => {
+		const { report, intervals, states } = await readPage(page('unwatched').html);
+		assert.equal(intervals.start.length, 0);
+		assert.ok(states && states.start.length > 0);
+		assert.ok(report.lanes.every((lane) => lane.intervals === 0));
+	});
+
 	test('one holder at a time', { skip }, async () => {
 		const { intervals } = await readPage(page('service').html);
 		const holds = [...intervals.kind.keys()].filter((i) => intervals.kind[i] === KIND_HAS);

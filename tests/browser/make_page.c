@@ -37,6 +37,7 @@ struct scenario {
 	uint32_t intervals; /* at least so many in all, unless told otherwise */
 	uint64_t lost, inferred;
 	bool states;
+	const char *probe; /* NULL: by uprobes */
 };
 
 static const struct habit two[] = {
@@ -70,17 +71,27 @@ static const struct habit hostile[] = {
 };
 
 static const struct scenario scenarios[] = {
-	{"two", {"count.py"}, two, 3, 1, 1600, 0, 0, false},
-	{"service", {"-m", "service", "--workers", "2"}, service, 6, 1, 4000, 0, 0, false},
-	{"many", {"server.py", "a b", "it's"}, service, 200, 1, 60000, 0, 0, false},
-	{"processes", {"pool.py"}, two, 3, 3, 3000, 0, 0, false},
-	{"lossy", {"lossy.py"}, service, 6, 1, 3000, 1234, 7, false},
-	{"hostile", {"</script>.py", "\xff\xfe", "<b>&amp;"}, hostile, 9, 1, 3000, 0, 0, false},
-	{"states", {"states.py"}, service, 6, 1, 4000, 0, 0, true},
-	{"lossy-states", {"lossy.py"}, service, 6, 2, 3000, 1234, 7, true},
-	{"million", {"million.py"}, short_holds, 4, 1, 1000000, 0, 0, false},
-	{"million-states", {"million.py"}, short_holds, 4, 1, 1000000, 0, 0, true},
-	{"empty", {"true"}, NULL, 1, 1, 0, 0, 0, false},
+	{"two", {"count.py"}, two, 3, 1, 1600, 0, 0, false, NULL},
+	{"service", {"-m", "service", "--workers", "2"}, service, 6, 1, 4000, 0, 0, false, NULL},
+	{"many", {"server.py", "a b", "it's"}, service, 200, 1, 60000, 0, 0, false, NULL},
+	{"processes", {"pool.py"}, two, 3, 3, 3000, 0, 0, false, NULL},
+	{"lossy", {"lossy.py"}, service, 6, 1, 3000, 1234, 7, false, NULL},
+	{"hostile",
+	 {"</script>.py", "\xff\xfe", "<b>&amp;"},
+	 hostile,
+	 9,
+	 1,
+	 3000,
+	 0,
+	 0,
+	 false,
+	 NULL},
+	{"states", {"states.py"}, service, 6, 1, 4000, 0, 0, true, NULL},
+	{"lossy-states", {"lossy.py"}, service, 6, 2, 3000, 1234, 7, true, NULL},
+	{"million", {"million.py"}, short_holds, 4, 1, 1000000, 0, 0, false, NULL},
+	{"million-states", {"million.py"}, short_holds, 4, 1, 1000000, 0, 0, true, NULL},
+	{"unwatched", {"two.py"}, two, 3, 1, 1600, 0, 0, true, "none"},
+	{"empty", {"true"}, NULL, 1, 1, 0, 0, 0, false, NULL},
 };
 
 static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
@@ -328,6 +339,8 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	meta.command = (char *const *)scenario->command;
+	if (scenario->probe)
+		meta.probe = scenario->probe;
 	trace = make_trace(scenario,
 			   argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : scenario->intervals);
 	report.trace = trace;

@@ -152,6 +152,27 @@ describe('page', { skip: reason ?? false }, () => {
 		});
 	});
 
+	test('where nobody watched the GIL, nothing is said of it', async () => {
+		const { path, summary } = page('unwatched');
+		assert.equal(summary.probe, 'none');
+		await withPage(path, {}, async (tab) => {
+			assert.match((await tab.locator('.verdict').textContent()) ?? '', /was not watched/);
+			for (const id of ['#legend-gil', '#legend-sleep-gil', '#corner-waits', '#blame'])
+				assert.equal(await tab.locator(id).isVisible(), false, id);
+			assert.equal(await tab.locator('#legend-states').isVisible(), true);
+			for (const colour of ['--has', '--wait-stripe', '--unknown'])
+				assert.equal(await pixelsOf(tab, colour), 0, colour);
+			assert.ok((await pixelsOf(tab, '--running')) > 50);
+			const shares = await tab.locator('#threads td.share, #threads td:nth-last-child(-n+5)').allTextContents();
+			assert.ok(shares.length > 0 && shares.every((text) => text === '–'), shares.join(' '));
+			const pane = /** @type {{x: number, y: number}} */ (await tab.locator('#window').boundingBox());
+			for (const height of [8, 20, 36]) {
+				await tab.mouse.move(pane.x + 300, pane.y + 26 + height);
+				assert.doesNotMatch((await tab.locator('#hover').textContent()) ?? '', /GIL|held/);
+			}
+		});
+	});
+
 	test('hover tells the state', async () => {
 		await withPage(page('states').path, {}, async (tab) => {
 			const pane = /** @type {{x: number, y: number, width: number, height: number}} */ (

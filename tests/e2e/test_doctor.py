@@ -257,7 +257,7 @@ class TestNotPossible:
         table = rows(result.stdout.decode())
         assert table["rights"][0] == table["agent"][0] == table["calibration"][0] == "FAILED"
         assert "/nonexistent/agent.so" in table["agent"][1]
-        assert "install giltrace" in table["agent"][1], "what to do"
+        assert "unset GILTRACE_AGENT_FILE" in table["agent"][1], "what to do"
         answer = doctor_json(python.path, status=CANNOT_TRACE, prefix=NO_CAPABILITIES, **broken)
         assert answer["agent"]["works"] is False and answer["agent"]["file"] is None
         assert answer["calibration"] is None

@@ -29,6 +29,7 @@ SUMMARY = {
     "inferred": NUMBER,
     "state_lost": type(None),
     "probe_cost_ns": MAYBE_NUMBER,
+    "kept_ns": MAYBE_NUMBER,
     "processes": LIST,
     "blame": LIST,
 }

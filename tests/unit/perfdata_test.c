@@ -516,6 +516,66 @@ static void test_auxiliary_data_is_stepped_over(void **state)
 	builder_clear(&builder);
 }
 
+/* Without its size, the header's last word, a file of tasks is read up to its last whole record. */
+static void test_unfinished_files(void **state)
+{
+	static const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+						    .config = PERF_COUNT_SW_DUMMY,
+						    .sample_type = BUILDER_IDENTIFIED,
+						    .sample_id_all = 1};
+	static const struct {
+		uint32_t pid, ppid, tid, ptid;
+		uint64_t time_ns;
+	} fork = {1, 1, 2, 1, 0};
+	struct gt_perf_file_header header;
+	_cleanup_free_ char *file = NULL, *messages = NULL;
+	struct builder builder;
+	size_t size = 0, start, end;
+
+	(void)state;
+	builder_init(&builder);
+	builder.only_attr = &attr;
+	for (uint64_t i = 1; i <= 3; i++)
+		builder_record(&builder, PERF_RECORD_FORK, 0, &fork, sizeof(fork), 2, i * 10);
+	builder_round(&builder);
+	file = builder_finish(&builder, &size);
+	memcpy(&header, file, sizeof(header));
+	start = header.data.offset;
+	end = start + header.data.size;
+	header.data.size = 0;
+	memcpy(file, &header, sizeof(header));
+	hide_messages();
+	for (size_t cut = start; cut <= end; cut++) {
+		size_t whole =
+			(cut - start) / ((end - start - sizeof(struct perf_event_header)) / 3);
+
+		assert_int_equal(read_bytes(file, cut), whole);
+	}
+	messages = take_messages();
+	assert_non_null(strstr(messages, "was not finished"));
+	expect_refusal(file, start - 1, -EBADMSG, "was not finished");
+	builder_clear(&builder);
+}
+
+/* The names of its tracepoints are behind the records. */
+static void test_unfinished_tracepoints_are_refused(void **state)
+{
+	struct gt_perf_file_header header;
+	_cleanup_free_ char *file = NULL;
+	struct builder builder;
+	size_t size = 0;
+
+	(void)state;
+	builder_init(&builder);
+	build_rounds(&builder);
+	file = builder_finish(&builder, &size);
+	memcpy(&header, file, sizeof(header));
+	header.data.size = 0;
+	memcpy(file, &header, sizeof(header));
+	expect_refusal(file, size, -EBADMSG, "was not finished");
+	builder_clear(&builder);
+}
+
 static void test_files_of_other_kinds_are_refused_by_name(void **state)
 {
 	struct gt_perf_file_header header = {.magic = GT_PERF_FILE_MAGIC, .size = sizeof(header)};
@@ -529,7 +589,7 @@ static void test_files_of_other_kinds_are_refused_by_name(void **state)
 	expect_refusal("PERF", 4, -EBADMSG, "is not a perf.data file");
 	expect_refusal("#!/usr/bin/python3\n", 19, -EBADMSG, "is not a perf.data file");
 	expect_refusal(&header, 100, -EBADMSG, "ends within its header");
-	expect_refusal(&header, sizeof(header), -EBADMSG, "killed before it could finish");
+	expect_refusal(&header, sizeof(header), -EBADMSG, "was not finished");
 	header.size = 16;
 	expect_refusal(&header, 16, -EOPNOTSUPP, "written to a pipe");
 	header.magic = bswap_64(GT_PERF_FILE_MAGIC);
@@ -623,6 +683,8 @@ int main(void)
 		cmocka_unit_test(test_compressed_records_are_read),
 		cmocka_unit_test(test_a_record_that_inflates_is_refused),
 		cmocka_unit_test(test_auxiliary_data_is_stepped_over),
+		cmocka_unit_test(test_unfinished_files),
+		cmocka_unit_test(test_unfinished_tracepoints_are_refused),
 		cmocka_unit_test(test_files_of_other_kinds_are_refused_by_name),
 		cmocka_unit_test(test_every_truncation_is_refused),
 		cmocka_unit_test(test_broken_bytes_are_survived),

@@ -121,6 +121,18 @@ static void test_summary_json(void **state)
 	assert_int_equal(integer(summary, "state_lost"), 0);
 }
 
+/* Where nobody watched the GIL, there are no tracks for it, as if it had been free. */
+static void test_chrome_json_without_the_gil(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_free_ char *text = render(trace, "none", gt_render_chrome_json);
+
+	(void)state;
+	assert_non_null(strstr(text, "python3 (101) state"));
+	assert_null(strstr(text, "(101) GIL"));
+	assert_null(strstr(text, "\"cat\":\"gil\""));
+}
+
 /* Where nobody watched the GIL, nobody knows who slept for it. */
 static void test_summary_json_without_the_gil(void **state)
 {
@@ -210,6 +222,7 @@ int main(void)
 		cmocka_unit_test(test_summary_json_without_states),
 		cmocka_unit_test(test_summary),
 		cmocka_unit_test(test_chrome_json),
+		cmocka_unit_test(test_chrome_json_without_the_gil),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,26 +85,33 @@ static void gil(struct gt_trace *trace, uint64_t time_ns, uint32_t tid, enum gt_
 	gil_in(trace, time_ns, PID, tid, type, value);
 }
 
-static void map_python(struct gt_trace *trace, uint64_t time_ns)
+static void map_python_of(struct gt_trace *trace, uint64_t time_ns, uint32_t pid, bool by_agent)
 {
-	uint64_t offset = 0x1100;
-	struct gt_python python = {.path = (char *)"/opt/libpython3.8.so.1.0",
-				   .build_id = (char *)"abcd",
-				   .retake_offsets = {.items = &offset, .count = 1}};
 	const uint8_t build_id[] = {0xab, 0xcd};
 
-	assert_int_equal(gt_trace_add_python(trace, &python), 0);
 	feed(trace, (struct gt_event){.type = GT_EVENT_MAP,
 				      .time_ns = time_ns,
-				      .pid = PID,
-				      .tid = PID,
+				      .pid = pid,
+				      .tid = pid,
 				      .ring = GT_EVENT_NO_RING,
 				      .map = {.start = 0x10000,
 					      .length = 0x1000,
 					      .file_offset = 0x1000,
 					      .path = "/other/root/libpython3.8.so.1.0",
 					      .build_id = build_id,
-					      .build_id_size = sizeof(build_id)}});
+					      .build_id_size = sizeof(build_id),
+					      .by_agent = by_agent}});
+}
+
+static void map_python(struct gt_trace *trace, uint64_t time_ns)
+{
+	uint64_t offset = 0x1100;
+	struct gt_python python = {.path = (char *)"/opt/libpython3.8.so.1.0",
+				   .build_id = (char *)"abcd",
+				   .retake_offsets = {.items = &offset, .count = 1}};
+
+	assert_int_equal(gt_trace_add_python(trace, &python), 0);
+	map_python_of(trace, time_ns, PID, false);
 }
 
 static uint32_t find_thread(const struct gt_trace *trace, uint32_t tid)
@@ -692,6 +699,143 @@ static void test_loss_of_whole_threads(void **state)
 	assert_int_equal(trace->lost, 9);
 }
 
+static void exec_task(struct gt_trace *trace, uint64_t time_ns, uint32_t pid)
+{
+	feed(trace, (struct gt_event){.type = GT_EVENT_COMM,
+				      .time_ns = time_ns,
+				      .pid = pid,
+				      .tid = pid,
+				      .ring = GT_EVENT_NO_RING,
+				      .comm = {.name = "program", .exec = true}});
+}
+
+static const struct gt_process *find_process(const struct gt_trace *trace, uint32_t pid)
+{
+	return &trace->processes.items[trace->threads.items[find_thread(trace, pid)].process];
+}
+
+/* A Python that the agent did not get into tells nothing, which is not to be taken for rest. */
+static void test_python_that_was_not_watched(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_agent_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)state;
+	trace->silence_is_blindness = true;
+	start(trace, 1000);
+	map_python(trace, 1000);
+	gil(trace, 1100, 100, GT_EVENT_ACQUIRED);
+	gil(trace, 1150, 100, GT_EVENT_RELEASE);
+	/* Forked, and idle: it has its parent's agent. */
+	fork_task(trace, 1200, 200, 200, PID, 100);
+	/* Started without it; and its own child, which has none either. */
+	fork_task(trace, 1200, 300, 300, PID, 100);
+	exec_task(trace, 1250, 300);
+	map_python_of(trace, 1250, 300, false);
+	fork_task(trace, 1300, 300, 301, 300, 300);
+	fork_task(trace, 1300, 400, 400, 300, 300);
+	fork_task(trace, 1300, 410, 410, 300, 300);
+	exec_task(trace, 1350, 410);
+	/* It has nothing to say, but the agent is there. */
+	fork_task(trace, 1350, 500, 500, PID, 100);
+	exec_task(trace, 1350, 500);
+	map_python_of(trace, 1350, 500, false);
+	map_python_of(trace, 1360, 500, true);
+	/* From such a Python to no Python. */
+	fork_task(trace, 1400, 600, 600, PID, 100);
+	exec_task(trace, 1400, 600);
+	map_python_of(trace, 1400, 600, false);
+	exec_task(trace, 1500, 600);
+	exit_task(trace, 1900, 300, 301);
+	for (uint32_t pid = 100; pid <= 600; pid += 100)
+		exit_task(trace, 2000, pid, pid);
+	exit_task(trace, 2000, 410, 410);
+	finish(trace, &stats);
+	check_thread(trace, &stats, 200, 800, 0, 0, 0);
+	check_thread(trace, &stats, 300, 50, 0, 0, 750);
+	check_thread(trace, &stats, 301, 0, 0, 0, 600);
+	check_thread(trace, &stats, 400, 0, 0, 0, 700);
+	check_thread(trace, &stats, 410, 700, 0, 0, 0);
+	check_thread(trace, &stats, 500, 650, 0, 0, 0);
+	check_thread(trace, &stats, 600, 500, 0, 0, 100);
+	assert_false(find_process(trace, 100)->not_watched);
+	assert_false(find_process(trace, 200)->not_watched);
+	assert_true(find_process(trace, 300)->not_watched);
+	assert_true(find_process(trace, 400)->not_watched);
+	assert_false(find_process(trace, 410)->not_watched);
+	assert_false(find_process(trace, 500)->not_watched);
+	assert_true(find_process(trace, 600)->not_watched);
+}
+
+/* Behind the end of the GIL's events, lives go on of which nothing is known. */
+static void test_events_that_were_cut_off(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_agent_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)state;
+	trace->silence_is_blindness = true;
+	start(trace, 1000);
+	map_python(trace, 1000);
+	gil(trace, 1000, 100, GT_EVENT_ACQUIRED);
+	fork_task(trace, 1100, PID, 101, PID, 100);
+	fork_task(trace, 1100, PID, 102, PID, 100);
+	gil(trace, 1200, 101, GT_EVENT_TAKE);
+	feed(trace,
+	     (struct gt_event){.type = GT_EVENT_CUT, .time_ns = 1500, .ring = GT_EVENT_NO_RING});
+	fork_task(trace, 1600, PID, 103, PID, 100);
+	fork_task(trace, 1600, 200, 200, PID, 100);
+	exec_task(trace, 1700, 200);
+	map_python_of(trace, 1700, 200, false);
+	exit_task(trace, 2000, PID, 101);
+	exit_task(trace, 2000, 200, 200);
+	finish(trace, &stats);
+	check_thread(trace, &stats, 100, 0, 0, 500, 500);
+	check_thread(trace, &stats, 101, 100, 300, 0, 500);
+	/* Whether it has had any events is not known. */
+	check_thread(trace, &stats, 102, 0, 0, 0, 900);
+	check_thread(trace, &stats, 103, 0, 0, 0, 400);
+	check_thread(trace, &stats, 200, 0, 0, 0, 400);
+	assert_true(trace->is_cut);
+	assert_false(find_process(trace, 200)->not_watched);
+}
+
+/* A program that got rights of its own is not told of to its end, which giltrace has seen. */
+static void test_end_that_no_event_tells(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+		_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+		bool was_seen = i == 1;
+
+		start(trace, 1000);
+		map_python(trace, 1000);
+		gil(trace, 1100, 100, GT_EVENT_ACQUIRED);
+		gil(trace, 1300, 100, GT_EVENT_RELEASE);
+		if (was_seen)
+			exit_task(trace, 1400, PID, 100);
+		assert_int_equal(gt_trace_end_first(trace, 2000), 0);
+		finish(trace, &stats);
+		assert_int_equal(trace->end_ns, was_seen ? 1400 : 2000);
+		check_thread(trace, &stats, 100, was_seen ? 200 : 100, 0, 200, was_seen ? 0 : 700);
+	}
+	(void)state;
+}
+
+/* What the kernel tells at that exec: an end, before anything of the program is mapped. */
+static void test_end_in_an_exec(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)state;
+	start(trace, 1000);
+	exit_task(trace, 1005, PID, 100);
+	assert_int_equal(gt_trace_end_first(trace, 2000), 0);
+	finish(trace, &stats);
+	check_thread(trace, &stats, 100, 5, 0, 0, 995);
+}
+
 /* Two sources tell of it, at different times; a fork, of all of it again. */
 static void test_map_twice(void **state)
 {
@@ -799,6 +943,7 @@ static void test_invariants_survive_nonsense(void **state)
 		uint64_t seed = round, now = 1000;
 
 		trace->takes_are_waits = round > 200;
+		trace->silence_is_blindness = round > 300;
 		start(trace, now);
 		map_python(trace, now);
 		for (int i = 0; i < 2000; i++) {
@@ -806,6 +951,10 @@ static void test_invariants_survive_nonsense(void **state)
 			uint32_t pid = PID + next_random(&seed) % 3 * 10;
 			uint32_t tid = pid + next_random(&seed) % 4;
 			uint64_t lock = next_random(&seed) % 8 ? 0 : 0x1000;
+			if (i == 1500 && round > 350)
+				feed(trace, (struct gt_event){.type = GT_EVENT_CUT,
+							      .time_ns = now,
+							      .ring = GT_EVENT_NO_RING});
 			/* Some records are late. */
 			uint64_t time_ns = now - next_random(&seed) % (round % 2 ? 3 : 200);
 
@@ -1050,6 +1199,10 @@ int main(void)
 		cmocka_unit_test(test_loss_of_one_thread),
 		cmocka_unit_test(test_ways_out_of_a_gap),
 		cmocka_unit_test(test_loss_of_whole_threads),
+		cmocka_unit_test(test_python_that_was_not_watched),
+		cmocka_unit_test(test_events_that_were_cut_off),
+		cmocka_unit_test(test_end_that_no_event_tells),
+		cmocka_unit_test(test_end_in_an_exec),
 		cmocka_unit_test(test_map_twice),
 		cmocka_unit_test(test_fork_where_takes_are_waits),
 		cmocka_unit_test(test_invariants_survive_nonsense),

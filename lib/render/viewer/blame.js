@@ -3,6 +3,7 @@
 
 import { byId, make } from './dom.js';
 import { formatDuration, formatName, formatShare } from './format.js';
+import { watchesGil } from './report.js';
 
 const FIRST = 12;
 const MOST = 500;
@@ -12,6 +13,7 @@ export function showBlame(report) {
 	const { blame } = report.summary;
 	const list = byId('blame-list');
 	const total = blame.reduce((sum, entry) => sum + entry.ns, 0);
+	byId('blame').hidden = !watchesGil(report);
 	if (blame.length === 0) {
 		byId('blame').append(make('p', 'empty', 'Nobody waited.'));
 		return;

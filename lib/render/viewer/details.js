@@ -24,7 +24,7 @@ const KINDS = {
 	0: ['no', 'Neither has nor wants the GIL', 'neither'],
 	[KIND_HAS]: ['has', 'Holds the GIL', 'held'],
 	[KIND_WAIT]: ['wait', 'Waits for the GIL', 'waiting'],
-	[KIND_UNKNOWN]: ['unknown', 'Unknown: events were lost', 'unknown'],
+	[KIND_UNKNOWN]: ['unknown', 'Unknown: its events are missing', 'unknown'],
 };
 /** @type {Record<number, [string, string, string]>} */
 const STATE_TEXTS = {

@@ -3,6 +3,7 @@
 
 import { byId, make } from './dom.js';
 import { formatCommand, formatCount, formatDate, formatDuration, visibleText } from './format.js';
+import { watchesGil } from './report.js';
 import { verdict } from './verdict.js';
 
 /** @type {Record<string, string>} */
@@ -31,6 +32,7 @@ function facts(report) {
 	const threads = shown.reduce((sum, process) => sum + process.threads.length, 0);
 	const found = summary.found_by === null ? null : (FOUND_BY[summary.found_by] ?? summary.found_by);
 	const probe = summary.probe === null ? null : (PROBES[summary.probe] ?? summary.probe);
+	const watched = watchesGil(report);
 	/** @type {[string, string | null][]} */
 	const list = [
 		['Python', [python.version, python.path].filter(Boolean).join(' · ') || null],
@@ -38,14 +40,15 @@ function facts(report) {
 		['Date', report.date_ms === null ? null : formatDate(report.date_ms)],
 		['Duration', formatDuration(report.duration_ns)],
 		['Threads', shown.length > 1 ? `${threads} in ${shown.length} processes` : String(threads)],
-		['GIL found', [found, probe].filter(Boolean).join(' · ') || null],
-		['GIL events', formatCount(summary.events)],
+		['GIL found', [watched ? found : null, probe].filter(Boolean).join(' · ') || null],
+		['GIL events', watched ? formatCount(summary.events) : null],
+		['Flight recorder', summary.kept_ns ? `the newest ${formatDuration(summary.kept_ns)}` : null],
 		[
 			'Cost of probing',
 			summary.probe_cost_ns === null ? null : `about ${formatDuration(summary.probe_cost_ns)}`,
 		],
-		['Lost', summary.lost === 0 ? 'none' : formatCount(summary.lost)],
-		['Inferred', summary.inferred === 0 ? 'none' : formatCount(summary.inferred)],
+		['Lost', summary.lost === 0 ? (watched ? 'none' : null) : formatCount(summary.lost)],
+		['Inferred', summary.inferred === 0 ? (watched ? 'none' : null) : formatCount(summary.inferred)],
 		['Exit status', summary.exit_status === null ? null : String(summary.exit_status)],
 	];
 	return list;

@@ -9,7 +9,7 @@ import { byId } from './dom.js';
 import { notice, showHead } from './head.js';
 import { listen } from './input.js';
 import { KIND_UNKNOWN, makeLanes, readIntervals, readStates } from './lanes.js';
-import { isWhole, readReport } from './report.js';
+import { isWhole, readReport, watchesGil } from './report.js';
 import { showTable } from './table.js';
 import { askFrame, chooseLane, makeTimeline } from './timeline.js';
 
@@ -35,7 +35,7 @@ function start() {
 		}
 	});
 	showBlame(report);
-	byId('timeline').hidden = lanes.length === 0;
+	byId('timeline').hidden = lanes.length === 0 || !(watchesGil(report) || report.states !== undefined);
 	const timeline = makeTimeline(report, lanes);
 	listen(timeline);
 

@@ -77,6 +77,7 @@
  * @property {number} inferred
  * @property {number | null} state_lost context switches
  * @property {number | null} probe_cost_ns
+ * @property {number | null} [kept_ns] by the flight recorder; null: all was kept
  * @property {Process[]} processes
  * @property {Blame[]} blame
  */
@@ -110,6 +111,14 @@
 export function readReport() {
 	const element = document.getElementById('report');
 	return JSON.parse(element?.textContent ?? 'null');
+}
+
+/**
+ * Whether anybody has watched the GIL: else nothing is said of it.
+ * @param {ReportMeta} report
+ */
+export function watchesGil(report) {
+	return report.summary.probe !== 'none';
 }
 
 /**

@@ -13,7 +13,7 @@ const SHARES = [
 	['has', 'has', 'has_gil_ns', 'held the GIL'],
 	['wait', 'waits', 'gil_wait_ns', 'waited for the GIL'],
 	['no', 'neither', 'no_gil_ns', 'neither had nor wanted the GIL'],
-	['unknown', 'unknown', 'unknown_ns', 'events were lost'],
+	['unknown', 'unknown', 'unknown_ns', 'its events are missing'],
 ];
 
 /** @param {Thread} thread */
@@ -103,7 +103,7 @@ function row(thread, unknown, states) {
 		contended,
 	);
 	for (const key of /** @type {const} */ (['wait_p50_ns', 'wait_p99_ns', 'wait_max_ns']))
-		element.append(cell(formatDuration(thread[key]), thread[key]));
+		element.append(cell(thread.has_gil_ns === null ? '–' : formatDuration(thread[key]), thread[key]));
 	return element;
 }
 

@@ -8,7 +8,7 @@ import { describeInterval, describePlace, describeState, laneName } from './deta
 import { byId, make } from './dom.js';
 import { formatDuration, formatMoment, formatName, formatShare, visibleText } from './format.js';
 import { firstEndingAfter } from './lanes.js';
-import { knownStateTime, knownTime } from './report.js';
+import { knownStateTime, knownTime, watchesGil } from './report.js';
 import { drawLane, fillPlain, makeRaster, parseColour } from './raster.js';
 import { fullLabel, roundStep, tickBase, tickLabel, tickTimes } from './ruler.js';
 import { panBy, pixelAt, setRange, timeAt, zoomAt } from './view.js';
@@ -21,6 +21,8 @@ const BAR_HEIGHT = 20;
 const STATE_TOP = 26;
 const STATE_HEIGHT = 12;
 const STATE_EXTRA = 16;
+/* Without a bar of the GIL above it, it has the place of both. */
+const STATE_ALONE_HEIGHT = STATE_TOP + STATE_HEIGHT - BAR_TOP;
 const HEADING_HEIGHT = 26;
 const TICK_DISTANCE = 96;
 
@@ -37,6 +39,7 @@ const TICK_DISTANCE = 96;
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {import('./lanes.js').Intervals | null} intervals null until they have been decoded
  * @property {import('./lanes.js').Intervals | null} states null until then, and when there are none
+ * @property {boolean} hasGil whether there are bars of the GIL
  * @property {number} laneHeight
  * @property {import('./view.js').View} view
  * @property {Row[]} rows by lane
@@ -60,6 +63,7 @@ export function makeTimeline(report, lanes) {
 		lanes,
 		intervals: null,
 		states: null,
+		hasGil: watchesGil(report),
 		laneHeight: LANE_HEIGHT + (report.states === undefined ? 0 : STATE_EXTRA),
 		view: { from: 0, to: 1, width: 1, duration: report.duration_ns },
 		rows: [],
@@ -73,6 +77,8 @@ export function makeTimeline(report, lanes) {
 	};
 	byId('plot').classList.toggle('with-states', report.states !== undefined);
 	byId('legend-states').hidden = report.states === undefined;
+	for (const id of ['legend-gil', 'corner-waits', 'legend-sleep-gil'])
+		byId(id).hidden = !timeline.hasGil;
 	fitView(timeline);
 	makeLabels(timeline);
 	const observer = new ResizeObserver(() => resize(timeline));
@@ -113,16 +119,18 @@ function makeLabels(timeline) {
 				'line',
 				make('bdi', 'name', formatName(thread.name)),
 				make('span', 'tid', (thread.main ? '* ' : '') + thread.tid),
-				make('span', 'share', formatShare(thread.gil_wait_ns, knownTime(thread))),
+				make('span', 'share', timeline.hasGil ? formatShare(thread.gil_wait_ns, knownTime(thread)) : ''),
 			),
 		);
-		label.title =
-			`${laneName(lane)}: held ${formatShare(thread.has_gil_ns, knownTime(thread))}, ` +
-			`waited ${formatShare(thread.gil_wait_ns, knownTime(thread))}`;
+		label.title = laneName(lane);
+		if (timeline.hasGil)
+			label.title +=
+				`: held ${formatShare(thread.has_gil_ns, knownTime(thread))}, ` +
+				`waited ${formatShare(thread.gil_wait_ns, knownTime(thread))}`;
 		if (thread.state) {
 			const running = formatShare(thread.state.running_ns, knownStateTime(thread));
 			label.append(make('div', 'line cpu', `on CPU ${running}`));
-			label.title += `, was on a CPU ${running}`;
+			label.title += `${timeline.hasGil ? ',' : ':'} was on a CPU ${running}`;
 		}
 		label.dataset.lane = String(lane.index);
 		label.addEventListener('click', () => chooseLane(timeline, lane.index));
@@ -223,11 +231,22 @@ export function drawFrame(timeline) {
 	];
 	/** @param {Row} row */
 	const bars = (row) => [
-		{ edges: edges(row, BAR_TOP, BAR_HEIGHT), brush: raster.gil, span: row.lane, list: timeline.intervals },
+		...(timeline.hasGil
+			? [
+					{
+						edges: edges(row, BAR_TOP, BAR_HEIGHT),
+						brush: raster.gil,
+						span: row.lane,
+						list: timeline.intervals,
+					},
+				]
+			: []),
 		...(row.lane.states
 			? [
 					{
-						edges: edges(row, STATE_TOP, STATE_HEIGHT),
+						edges: timeline.hasGil
+							? edges(row, STATE_TOP, STATE_HEIGHT)
+							: edges(row, BAR_TOP, STATE_ALONE_HEIGHT),
 						brush: raster.states,
 						span: row.lane.states,
 						list: timeline.states,
@@ -306,7 +325,7 @@ export function placeAt(timeline, x, y) {
 	const pixel = Math.floor(x * timeline.scale);
 	return {
 		lane: row ? row.lane : null,
-		span: row && height >= row.top + STATE_TOP ? row.lane.states : null,
+		span: row && (!timeline.hasGil || height >= row.top + STATE_TOP) ? row.lane.states : null,
 		from: timeAt(timeline.view, pixel),
 		to: timeAt(timeline.view, pixel + 1),
 	};
