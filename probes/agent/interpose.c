@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ int gt_agent_old_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
  * Before glibc 2.34 the first two are in a library of its own, which a program may lack: then
  * libc's own door to it is used, which is not there any more since.
  */
+#pragma weak dlopen
 #pragma weak dlsym
 #pragma weak dlvsym
 extern void *__libc_dlopen_mode(const char *, int) __attribute__((weak));
@@ -92,6 +94,16 @@ static int (*real_signal)(pthread_cond_t *) = early_signal;
 static int (*real_timedwait)(pthread_cond_t *, pthread_mutex_t *,
 			     const struct timespec *) = early_timedwait;
 static void (*real_exit)(int);
+int (*gt_agent_clock_gettime)(clockid_t, struct timespec *) = clock_gettime;
+
+static void find_clock(void)
+{
+	void *vdso = dlopen && dlsym ? dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	void *function = vdso ? dlsym(vdso, "__vdso_clock_gettime") : NULL;
+
+	if (function)
+		memcpy(&gt_agent_clock_gettime, &function, sizeof(function));
+}
 
 void gt_agent_find_functions(void)
 {
@@ -100,6 +112,7 @@ void gt_agent_find_functions(void)
 	find(&real_signal, "pthread_cond_signal", VERSION_COND);
 	find(&real_timedwait, "pthread_cond_timedwait", VERSION_COND);
 	find(&real_exit, "_exit", VERSION_BASE);
+	find_clock();
 }
 
 static int early_signal(pthread_cond_t *cond)

@@ -22,7 +22,7 @@ MAY_NEED = set(
 )
 MAY_USE = set(
     "__libc_dlopen_mode __libc_dlsym __libc_single_threaded __pthread_mutex_lock "
-    "__pthread_mutex_unlock dlsym dlvsym pthread_key_create pthread_setspecific".split()
+    "__pthread_mutex_unlock dlopen dlsym dlvsym pthread_key_create pthread_setspecific".split()
 )
 
 
