@@ -14,7 +14,6 @@
 __thread struct gt_agent_thread gt_agent_self;
 struct gt_agent_calls gt_agent_calls;
 struct gt_agent gt_agent;
-uint64_t gt_agent_last_release __attribute__((aligned(64)));
 
 /* A chunk that nobody uses, or NULL. */
 static struct gt_agent_chunk *take_chunk(struct gt_agent_shared *shared)
@@ -54,19 +53,19 @@ static void attach_process(struct gt_agent_thread *self)
 		self->ppid = self->pid;
 		self->ptid = self->tid;
 	}
-	gt_agent.process->number =
+	gt_agent_hot.process->number =
 		__atomic_add_fetch(&gt_agent.shared->processes, 1, __ATOMIC_RELAXED);
-	gt_agent.process->ppid = self->ppid;
-	gt_agent.process->ptid = self->ptid;
+	gt_agent_hot.process->ppid = self->ppid;
+	gt_agent_hot.process->ptid = self->ptid;
 }
 
 static void attach_thread(struct gt_agent_thread *self)
 {
-	if (gt_agent.process->number == 0)
+	if (gt_agent_hot.process->number == 0)
 		attach_process(self);
-	self->process = gt_agent.process->number;
-	self->ppid = gt_agent.process->ppid;
-	self->ptid = gt_agent.process->ptid;
+	self->process = gt_agent_hot.process->number;
+	self->ppid = gt_agent_hot.process->ppid;
+	self->ptid = gt_agent_hot.process->ptid;
 	self->chunk = NULL;
 	self->number = __atomic_add_fetch(&gt_agent.shared->threads, 1, __ATOMIC_RELAXED);
 	gt_agent_identify(&self->pid, &self->tid);
@@ -120,7 +119,7 @@ static struct gt_agent_record *renew(struct gt_agent_thread *self)
 		return NULL;
 	}
 	self->is_renewing = true;
-	if (self->process == 0 || self->process != gt_agent.process->number)
+	if (self->process == 0 || self->process != gt_agent_hot.process->number)
 		attach_thread(self);
 	chunk = take_chunk(gt_agent.shared);
 	if (!chunk && self->chunk &&
@@ -148,7 +147,7 @@ void gt_agent_end_thread(void *argument)
 	struct gt_agent_thread *self = &gt_agent_self;
 
 	(void)argument;
-	if (!self->chunk || self->process != gt_agent.process->number)
+	if (!self->chunk || self->process != gt_agent_hot.process->number)
 		return;
 	prctl(PR_GET_NAME, self->chunk->comm);
 	self->chunk->exit_time = gt_agent_now();
@@ -162,6 +161,6 @@ void gt_agent_end_program(void)
 {
 	struct gt_agent_thread *self = &gt_agent_self;
 
-	if (self->chunk && self->process == gt_agent.process->number)
+	if (self->chunk && self->process == gt_agent_hot.process->number)
 		self->chunk->exit_time = gt_agent_now();
 }

@@ -37,7 +37,8 @@ extern __thread struct gt_agent_thread gt_agent_self __attribute__((tls_model("i
 
 /* A call in the GIL's code. */
 struct gt_agent_call {
-	uint32_t kind; /* enum gt_gil_call_kind */
+	uint64_t address; /* where it returns to; 0: none */
+	uint8_t kind;	  /* enum gt_gil_call_kind */
 	bool by_frame_pointer;
 	int32_t caller_offset;
 };
@@ -45,14 +46,10 @@ struct gt_agent_call {
 #define GT_AGENT_CALL_BITS 9
 #define GT_AGENT_CALLS (1u << GT_AGENT_CALL_BITS)
 
-/* By their return addresses; 0: none. The empty table of an idle agent has none at all. */
+/* By their return addresses. The empty table of an idle agent has none at all. */
 struct gt_agent_calls {
-	/*
-	 * A bit for each entry that is taken: one cache line, where the entries have many. Between
-	 * two system calls of a program few lines stay near the CPU.
-	 */
+	/* A bit for each entry that is taken: one cache line, where the entries have many. */
 	uint64_t taken[GT_AGENT_CALLS / 64] __attribute__((aligned(64)));
-	uint64_t addresses[GT_AGENT_CALLS];
 	struct gt_agent_call calls[GT_AGENT_CALLS];
 };
 
@@ -71,8 +68,8 @@ static inline const struct gt_agent_call *gt_agent_find_call(const void *return_
 
 	if (likely(!(gt_agent_calls.taken[slot / 64] >> slot % 64 & 1)))
 		return NULL;
-	while (gt_agent_calls.addresses[slot] != 0) {
-		if (likely(gt_agent_calls.addresses[slot] == address))
+	while (gt_agent_calls.calls[slot].address != 0) {
+		if (likely(gt_agent_calls.calls[slot].address == address))
 			return &gt_agent_calls.calls[slot];
 		slot = (slot + 1) % GT_AGENT_CALLS;
 	}

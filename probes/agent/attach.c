@@ -178,18 +178,18 @@ static bool prepare(const struct gil_file *file, struct gt_agent_shared *shared)
 		return false;
 	gt_agent.proc_major = proc.stx_dev_major;
 	gt_agent.proc_minor = proc.stx_dev_minor;
-	gt_agent.process = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (gt_agent.process == MAP_FAILED)
+	gt_agent_hot.process = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (gt_agent_hot.process == MAP_FAILED)
 		return false;
-	if (madvise(gt_agent.process, (size_t)page, MADV_WIPEONFORK) < 0 ||
+	if (madvise(gt_agent_hot.process, (size_t)page, MADV_WIPEONFORK) < 0 ||
 	    pthread_key_create(&gt_agent.key, gt_agent_end_thread) != 0) {
-		munmap(gt_agent.process, (size_t)page);
+		munmap(gt_agent_hot.process, (size_t)page);
 		return false;
 	}
 	(void)madvise(shared, shared->bytes, MADV_DONTDUMP);
 	gt_agent.shared = shared;
-	gt_agent.clock = shared->clock;
+	gt_agent_hot.clock = shared->clock;
 	gt_agent.chunk_count = shared->chunk_count;
 	gt_agent.map_start = file->base + segment->p_vaddr;
 	gt_agent.map_bytes = segment->p_filesz;
@@ -209,11 +209,11 @@ static void add_calls(const struct gil_file *file, const struct gt_agent_shared 
 
 		if (!address)
 			continue;
-		while (gt_agent_calls.addresses[slot])
+		while (gt_agent_calls.calls[slot].address)
 			slot = (slot + 1) % GT_AGENT_CALLS;
 		gt_agent_calls.taken[slot / 64] |= UINT64_C(1) << slot % 64;
-		gt_agent_calls.addresses[slot] = address;
 		gt_agent_calls.calls[slot] = (struct gt_agent_call){
+			.address = address,
 			.kind = site->kind,
 			.by_frame_pointer = site->by_frame_pointer,
 			.caller_offset = site->caller_offset,
@@ -267,7 +267,7 @@ static bool read_link(uint32_t *ret_pid, uint32_t *ret_tid)
  */
 void gt_agent_identify(uint32_t *ret_pid, uint32_t *ret_tid)
 {
-	struct gt_agent_process *process = gt_agent.process;
+	struct gt_agent_process *process = gt_agent_hot.process;
 	struct statx proc;
 
 	*ret_pid = process->pid;

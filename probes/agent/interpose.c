@@ -88,13 +88,15 @@ static int early_signal(pthread_cond_t *cond);
 static int early_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 			   const struct timespec *until);
 
-static int (*real_lock)(pthread_mutex_t *) = early_lock;
-static int (*real_unlock)(pthread_mutex_t *) = early_unlock;
-static int (*real_signal)(pthread_cond_t *) = early_signal;
-static int (*real_timedwait)(pthread_cond_t *, pthread_mutex_t *,
-			     const struct timespec *) = early_timedwait;
+struct gt_agent_hot gt_agent_hot = {
+	.lock = early_lock,
+	.unlock = early_unlock,
+	.signal = early_signal,
+	.timedwait = early_timedwait,
+	.clock_gettime = clock_gettime,
+};
+
 static void (*real_exit)(int);
-int (*gt_agent_clock_gettime)(clockid_t, struct timespec *) = clock_gettime;
 
 static void find_clock(void)
 {
@@ -102,15 +104,15 @@ static void find_clock(void)
 	void *function = vdso ? dlsym(vdso, "__vdso_clock_gettime") : NULL;
 
 	if (function)
-		memcpy(&gt_agent_clock_gettime, &function, sizeof(function));
+		memcpy(&gt_agent_hot.clock_gettime, &function, sizeof(function));
 }
 
 void gt_agent_find_functions(void)
 {
-	find(&real_lock, "pthread_mutex_lock", VERSION_BASE);
-	find(&real_unlock, "pthread_mutex_unlock", VERSION_BASE);
-	find(&real_signal, "pthread_cond_signal", VERSION_COND);
-	find(&real_timedwait, "pthread_cond_timedwait", VERSION_COND);
+	find(&gt_agent_hot.lock, "pthread_mutex_lock", VERSION_BASE);
+	find(&gt_agent_hot.unlock, "pthread_mutex_unlock", VERSION_BASE);
+	find(&gt_agent_hot.signal, "pthread_cond_signal", VERSION_COND);
+	find(&gt_agent_hot.timedwait, "pthread_cond_timedwait", VERSION_COND);
 	find(&real_exit, "_exit", VERSION_BASE);
 	find_clock();
 }
@@ -118,14 +120,16 @@ void gt_agent_find_functions(void)
 static int early_signal(pthread_cond_t *cond)
 {
 	gt_agent_find_functions();
-	return real_signal == early_signal ? 0 : real_signal(cond);
+	return gt_agent_hot.signal == early_signal ? 0 : gt_agent_hot.signal(cond);
 }
 
 static int early_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 			   const struct timespec *until)
 {
 	gt_agent_find_functions();
-	return real_timedwait == early_timedwait ? 0 : real_timedwait(cond, mutex, until);
+	return gt_agent_hot.timedwait == early_timedwait
+		       ? 0
+		       : gt_agent_hot.timedwait(cond, mutex, until);
 }
 
 /* Of glibc 2.32 and later: not 0 while there is no other thread. */
@@ -164,7 +168,7 @@ static __attribute__((noinline)) int lock_slowly(pthread_mutex_t *mutex)
 {
 	gt_agent_self.took = true;
 	gt_agent_note(GT_AGENT_TAKE, gt_agent_self.caller);
-	return real_lock(mutex);
+	return gt_agent_hot.lock(mutex);
 }
 
 /*
@@ -181,33 +185,33 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 	const char *base;
 
 	if (likely(!call) || is_alone())
-		return real_lock(mutex);
+		return gt_agent_hot.lock(mutex);
 	base = call->by_frame_pointer ? *(const char **)__builtin_frame_address(0)
 				      : (const char *)__builtin_dwarf_cfa();
 	self->caller = *(const uint64_t *)(base + call->caller_offset);
 	self->took = false;
 	if (unlikely(is_locked(mutex) || is_retake(self->caller)))
 		return lock_slowly(mutex);
-	return real_lock(mutex);
+	return gt_agent_hot.lock(mutex);
 }
 
 static __attribute__((noinline)) int unlock_switched(pthread_mutex_t *mutex)
 {
 	gt_agent_note(GT_AGENT_SWITCHED, (uint64_t)mutex);
-	return real_unlock(mutex);
+	return gt_agent_hot.unlock(mutex);
 }
 
 EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
 	if (likely(!gt_agent_find_call(__builtin_return_address(0))))
-		return real_unlock(mutex);
+		return gt_agent_hot.unlock(mutex);
 	return unlock_switched(mutex);
 }
 
 static __attribute__((noinline)) int signal_slowly(pthread_cond_t *cond, enum gt_agent_kind kind)
 {
 	gt_agent_note(kind, (uint64_t)cond);
-	return real_signal(cond);
+	return gt_agent_hot.signal(cond);
 }
 
 /*
@@ -219,13 +223,13 @@ static inline __attribute__((always_inline)) int signal_gil(pthread_cond_t *cond
 {
 	struct gt_agent_record *record;
 
-	if (unlikely(gt_agent.clock != GT_AGENT_CLOCK_TSC))
+	if (unlikely(gt_agent_hot.clock != GT_AGENT_CLOCK_TSC))
 		return signal_slowly(cond, kind);
 	record = gt_agent_next(&gt_agent_self);
 	if (unlikely(!record))
 		return signal_slowly(cond, kind);
 	gt_agent_write(record, kind, gt_agent_order(kind, gt_agent_counter()), (uint64_t)cond);
-	return real_signal(cond);
+	return gt_agent_hot.signal(cond);
 }
 
 EXPORT int gt_agent_signal(pthread_cond_t *cond)
@@ -233,7 +237,7 @@ EXPORT int gt_agent_signal(pthread_cond_t *cond)
 	const struct gt_agent_call *call = gt_agent_find_call(__builtin_return_address(0));
 
 	if (!call)
-		return real_signal(cond);
+		return gt_agent_hot.signal(cond);
 	return call->kind == GT_GIL_CALL_RELEASE ? signal_gil(cond, GT_AGENT_RELEASE)
 						 : signal_gil(cond, GT_AGENT_ACQUIRED);
 }
@@ -245,14 +249,14 @@ static __attribute__((noinline)) int wait_for_gil(pthread_cond_t *cond, pthread_
 		gt_agent_self.took = true;
 		gt_agent_note(GT_AGENT_TAKE, gt_agent_self.caller);
 	}
-	return real_timedwait(cond, mutex, until);
+	return gt_agent_hot.timedwait(cond, mutex, until);
 }
 
 EXPORT int gt_agent_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 			      const struct timespec *until)
 {
 	if (likely(!gt_agent_find_call(__builtin_return_address(0))))
-		return real_timedwait(cond, mutex, until);
+		return gt_agent_hot.timedwait(cond, mutex, until);
 	return wait_for_gil(cond, mutex, until);
 }
 

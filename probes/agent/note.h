@@ -2,15 +2,7 @@
 /* What is done for each moment: a look at the clock, and two words of memory. */
 #pragma once
 
-#include <time.h>
-
 #include "probes/agent/attach.h"
-
-/* When a GIL of this process was released last. Written and read under the GIL's mutex. */
-extern uint64_t gt_agent_last_release;
-
-/* The kernel's own, without a way through libc, or through whoever stands in front of that. */
-extern int (*gt_agent_clock_gettime)(clockid_t clock, struct timespec *ret);
 
 #if defined(__x86_64__)
 static inline uint64_t gt_agent_counter(void)
@@ -28,9 +20,9 @@ static inline uint64_t gt_agent_now(void)
 {
 	struct timespec time;
 
-	if (likely(gt_agent.clock == GT_AGENT_CLOCK_TSC))
+	if (likely(gt_agent_hot.clock == GT_AGENT_CLOCK_TSC))
 		return gt_agent_counter();
-	gt_agent_clock_gettime(CLOCK_MONOTONIC, &time);
+	gt_agent_hot.clock_gettime(CLOCK_MONOTONIC, &time);
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
@@ -43,9 +35,10 @@ static inline uint64_t gt_agent_now(void)
 static inline uint64_t gt_agent_order(enum gt_agent_kind kind, uint64_t time)
 {
 	if (kind == GT_AGENT_RELEASE)
-		__atomic_store_n(&gt_agent_last_release, time, __ATOMIC_RELAXED);
+		__atomic_store_n(&gt_agent_hot.process->last_release, time, __ATOMIC_RELAXED);
 	if (kind == GT_AGENT_ACQUIRED) {
-		uint64_t released = __atomic_load_n(&gt_agent_last_release, __ATOMIC_RELAXED);
+		uint64_t released =
+			__atomic_load_n(&gt_agent_hot.process->last_release, __ATOMIC_RELAXED);
 
 		if (unlikely(time <= released))
 			return released + 1;
@@ -74,7 +67,7 @@ static inline struct gt_agent_record *gt_agent_next(struct gt_agent_thread *self
 {
 	struct gt_agent_record *record;
 
-	if (unlikely(self->process != gt_agent.process->number))
+	if (unlikely(self->process != gt_agent_hot.process->number))
 		return NULL;
 	record = gt_agent_reserve(self);
 	return likely(record < self->end) ? record : NULL;

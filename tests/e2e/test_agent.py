@@ -37,11 +37,15 @@ def busy_shares(result):
 
 
 def test_two_busy_threads(giltrace, any_interpreter):
-    result = giltrace.workload(any_interpreter, "busy_threads", 2, 2, options=AGENT)
+    result = giltrace.workload(any_interpreter, "busy_threads", 1, 2, options=AGENT)
     check_busy_threads(result)
     assert result.summary["probe"] == "agent"
     assert result.summary["inferred"] == 0
-    probed = giltrace.workload(any_interpreter, "busy_threads", 2, 2)
+
+
+def test_same_figures_as_by_the_kernel(giltrace, some_interpreter):
+    result = giltrace.workload(some_interpreter, "busy_threads", 2, 2, options=AGENT)
+    probed = giltrace.workload(some_interpreter, "busy_threads", 2, 2)
     for ours, theirs in zip(busy_shares(result), busy_shares(probed), strict=False):
         assert abs(ours[0] - theirs[0]) <= 0.03
         assert abs(ours[1] - theirs[1]) <= 0.03
@@ -55,26 +59,26 @@ def test_two_busy_threads_on_one_cpu(giltrace, any_interpreter):
     assert result.summary["inferred"] == 0
 
 
-def test_a_writer_loop_beside_a_busy_thread(giltrace, any_interpreter):
+def test_a_writer_loop_beside_a_busy_thread(giltrace, some_interpreter):
     """Most of their waiting is for the lock that guards the GIL, and not in the timed wait."""
-    result = giltrace.workload(any_interpreter, "writers", 0.5, options=AGENT)
+    result = giltrace.workload(some_interpreter, "writers", 0.5, options=AGENT)
     check_busy_threads(result)
     assert result.summary["inferred"] == 0
 
 
-def test_as_many_round_trips(giltrace, any_interpreter):
+def test_as_many_round_trips(giltrace, some_interpreter):
     giltrace.timelines = False
     counts = []
     for options in (AGENT, ()):
         summary = giltrace.workload(
-            any_interpreter, "round_trips", 20000, 2, options=options
+            some_interpreter, "round_trips", 20000, 2, options=options
         ).summary
         (process,) = summary["processes"]
         counts.append(sum(thread["acquired"] for thread in process["threads"]))
     assert abs(counts[0] - counts[1]) <= 0.01 * counts[1]
 
 
-@pytest.mark.parametrize("workload", [("round_trips", 5000, 3), ("busy_threads", 1, 2)])
+@pytest.mark.parametrize("workload", [("round_trips", 5000, 3), ("busy_threads", 0.5, 2)])
 def test_both_ways_at_once(giltrace, any_interpreter, workload):
     giltrace.timelines = False
     name, *arguments = workload
@@ -138,12 +142,12 @@ class TestCost:
     def round_trip_ns(giltrace, python, options=None):
         code = ["-c", ROUND_TRIPS]
         if options is None:
-            return float(subprocess.check_output([python.path, *code])) * 10
+            return float(subprocess.check_output([python.path, *code]))
         result = giltrace.run(
             *["record", "-q", "--keep-data", "data", *options, "--python", python.path, *code]
         )
         assert result.status == 0, result.stderr
-        return float(result.stdout) * 10
+        return float(result.stdout)
 
     def added_ns(self, giltrace, python, ways):
         """Medians of five, less that of the program alone."""
@@ -153,18 +157,19 @@ class TestCost:
         plain, *others = (statistics.median(column) for column in zip(*rounds, strict=False))
         return [other - plain for other in others]
 
-    def test_cost_of_a_round_trip(self, giltrace, some_interpreter):
+    def test_cost_of_a_round_trip(self, giltrace, python):
+        """scripts/bench holds it to the goals; machines and their clocks differ by half."""
         ways = [
             [*AGENT, "--agent-clock", "tsc"],
             [*AGENT, "--agent-clock", "monotonic"],
             ["--probe", "uprobe"],
         ]
         for _ in range(3):
-            tsc, monotonic, uprobe = self.added_ns(giltrace, some_interpreter, ways)
-            print(f"{some_interpreter.name}: {tsc:.0f} {monotonic:.0f} {uprobe:.0f}")
-            if uprobe / tsc >= 50:
-                break
-        assert uprobe / tsc >= 50
+            tsc, monotonic, uprobe = self.added_ns(giltrace, python, ways)
+            print(f"{python.name}: {tsc:.0f} {monotonic:.0f} {uprobe:.0f}")
+            if uprobe / tsc >= 50 and tsc <= 68 and monotonic <= 120:
+                return
+        raise AssertionError((tsc, monotonic, uprobe))
 
 
 def test_cost_of_other_locks(giltrace, python, tmp_path):

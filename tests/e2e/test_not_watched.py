@@ -27,7 +27,7 @@ def test_python_without_the_agent(giltrace, system_python, way):
         assert thread[figure] is None, figure
     assert thread["unknown_ns"] > 0.5 * thread["total_ns"] > 0
     assert result.stderr.count("Not watched: 1 process whose Python did not load") == 1
-    (row,) = [line for line in result.stderr.splitlines() if f"{thread['tid']}*" in line]
+    (row,) = (line for line in result.stderr.splitlines() if f"{thread['tid']}*" in line)
     assert row.split()[2:9] == ["-"] * 7
 
 

@@ -63,7 +63,7 @@ def test_doctor_names_the_cause_in_the_row(giltrace, python):
         env={**os.environ, "GILTRACE_AGENT_FILE": "/nonexistent"},
     )
     lines = result.stdout.decode().splitlines()
-    (row,) = [line for line in lines if line.startswith("agent ")]
+    (row,) = (line for line in lines if line.startswith("agent "))
     assert "/nonexistent was not found" in row
     assert "unset GILTRACE_AGENT_FILE" in lines[lines.index(row) + 1]
     assert all(line == line.rstrip() for line in lines)
