@@ -21,6 +21,11 @@ def program():
     return Path(os.environ.get("GILTRACE", ROOT / "build" / "cmd" / "giltrace"))
 
 
+def under_strace():
+    """What giltrace's environment needs there, when it is built to find leaks: that traces, too."""
+    return {"ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:detect_leaks=0"}
+
+
 def agent_file():
     return program().parents[1] / "probes" / "agent" / "libgiltrace-agent.so"
 

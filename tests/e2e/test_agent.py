@@ -1,6 +1,8 @@
 """The GIL seen from within the process: the same figures as by the kernel's probes, and cheaper."""
 
 import os
+import re
+import shutil
 import statistics
 import subprocess
 
@@ -8,7 +10,7 @@ import pytest
 from test_numbers import check_busy_threads
 
 import interpreters
-from runner import WORKLOADS
+from runner import WORKLOADS, under_strace
 
 AGENT = ("--probe", "agent")
 BOTH = ("--probe", "both")
@@ -133,6 +135,43 @@ def test_free_threaded(giltrace):
         for process in result.summary["processes"]
         for thread in process["threads"]
     )
+
+
+def test_states_of_a_plain_user(giltrace, as_user, system_python):
+    """Two threads that compute, watched without any right: the GIL, and on and off CPU."""
+    shutil.copytree(WORKLOADS, as_user.home / "workloads")
+    trace = [
+        shutil.which("strace"),
+        "-f",
+        "-o",
+        as_user.home / "strace.log",
+        "-e",
+        "trace=%file,mount",
+    ]
+    result = as_user(
+        *["--summary-json", "summary.json", "-o", "trace.json", "--state-detect"],
+        *["--python", system_python.path, "workloads/busy_threads.py", "facts.json", "1", "2"],
+        prefix=trace if trace[0] else (),
+        environment=under_strace(),
+    )
+    assert result.status == 0, result.stderr
+    giltrace.folder, giltrace.facts = as_user.home, as_user.home / "facts.json"
+    giltrace.collect(result)
+    check_busy_threads(result)
+    assert result.summary["probe"] == "agent"
+    for window in result.facts["busy"]:
+        thread = result.timeline.threads[window["tid"]]
+        state = thread["state"]
+        assert state["disk_ns"] is None and state["unknown_ns"] == 0
+        parts = (state["running_ns"], state["runnable_ns"], state["sleep_ns"])
+        assert sum(parts) == thread["total_ns"]
+        assert state["running_ns"] > 0.1 * thread["total_ns"]
+        # Who waits for the GIL sleeps, but for the way to sleep and back.
+        assert 0.5 * thread["gil_wait_ns"] < state["sleep_gil_ns"] <= thread["gil_wait_ns"]
+    if trace[0]:
+        calls = (as_user.home / "strace.log").read_text()
+        assert "gil.agent" in calls
+        assert not re.search(r"mount\(|uprobe_events|/sys/kernel/(tracing|debug)", calls)
 
 
 class TestCost:

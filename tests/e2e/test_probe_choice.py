@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import probes
-from runner import agent_file
+from runner import agent_file, under_strace
 
 WITHOUT_PERF = Path(__file__).parent / "without_perf.py"
 PRINT_ENVIRONMENT = (
@@ -85,6 +85,7 @@ class TestChoice:
             *["record", "--keep-data", "data", "--state-detect"],
             *["--python", system_python.path, "-c", "pass"],
             prefix=["strace", "-f", "-o", log],
+            environment=under_strace(),
         )
         assert result.status == 0, result.stderr
         calls = log.read_text()
