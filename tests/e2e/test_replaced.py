@@ -15,7 +15,7 @@ from test_refusals import NOT_EXECUTABLE, NOT_POSSIBLE, check_message, refused
 
 import interpreters
 import probes
-from runner import WORKLOADS
+from runner import WORKLOADS, under_strace
 
 E_MACHINE, E_PHOFF, E_SHOFF, E_PHNUM = 0x12, 0x20, 0x28, 0x38
 E_SHNUM, E_SHSTRNDX = 0x3C, 0x3E
@@ -202,10 +202,7 @@ class TestFileSystem:
         result = giltrace.run(
             *["--python", one_file.path, "-c", "pass"],
             prefix=["strace", "-qq", "-o", "/dev/null", *refuse],
-            # LeakSanitizer cannot work in a process that is traced.
-            env=dict(
-                os.environ, ASAN_OPTIONS=f"{os.environ.get('ASAN_OPTIONS', '')}:detect_leaks=0"
-            ),
+            env={**os.environ, **under_strace()},
         )
         assert result.status == NOT_POSSIBLE
         check_message(result, one_file.gil_file, "file system")
