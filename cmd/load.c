@@ -186,7 +186,7 @@ static int refuse_part(const char *path)
 	int length = (int)(name - path);
 	bool is_gil_file = strcmp(name, GT_TRACE_GIL_FILE) == 0;
 	_cleanup_(gt_meta_clear) struct gt_meta meta = {0};
-	_cleanup_free_ char *meta_path = NULL, *said = NULL;
+	_cleanup_free_ char *meta_path = NULL;
 	struct gt_log_capture capture;
 	int r;
 
@@ -198,7 +198,8 @@ static int refuse_part(const char *path)
 		return gt_error_oom();
 	gt_log_start_capture(&capture);
 	r = gt_meta_read(meta_path, &meta);
-	said = gt_log_end_capture(&capture);
+	/* Whatever is wrong with that file, it is none of this one. */
+	free(gt_log_end_capture(&capture));
 	if (r < 0 || (is_gil_file && (!meta.probe || (strcmp(meta.probe, "agent") != 0 &&
 						      strcmp(meta.probe, "none") != 0))))
 		return 0;

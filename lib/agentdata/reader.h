@@ -105,8 +105,8 @@ static inline const struct gt_agent_block *gt_agentdata_block(const struct gt_ag
  * tasks.c: what a block that is no block of records says of its thread, as events in the queue.
  * Each returns 0 or a negative errno (logged).
  */
-int gt_agentdata_tell_thread(struct gt_agentdata *data, uint32_t thread,
-			     const struct gt_agent_thread_block *block, uint64_t time_ns);
+int gt_agentdata_tell_thread(struct gt_agentdata *data, uint32_t thread_index,
+			     const struct gt_agent_thread_block *told, uint64_t time_ns);
 void gt_agentdata_tell_name(struct gt_agentdata *data, uint32_t thread,
 			    const struct gt_agent_name_block *block, uint64_t time_ns);
 void gt_agentdata_tell_end(struct gt_agentdata *data, uint32_t thread,

@@ -50,13 +50,11 @@ def test_a_thousand_threads(giltrace, some_interpreter, prefix):
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_two_hundred_processes(giltrace, some_interpreter, prefix, method):
-    if not has_multiprocessing(some_interpreter):
+def test_two_hundred_processes(giltrace, python, prefix, method):
+    if not has_multiprocessing(python):
         pytest.skip("multiprocessing does not work in this Python")
     giltrace.timelines = False
-    result = giltrace.workload(
-        some_interpreter, "many_processes", 200, method, options=AGENT, prefix=prefix
-    )
+    result = giltrace.workload(python, "many_processes", 200, method, options=AGENT, prefix=prefix)
     assert result.summary["lost"] == 0
     counts = acquired(result.summary)
     assert len(set(result.facts["tids"])) == 200

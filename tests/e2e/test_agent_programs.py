@@ -46,15 +46,15 @@ def results(output):
     return sorted(set(re.findall(r"\] (test_\w+)(?: (passed|failed|skipped|crashed))?", output)))
 
 
-def test_standard_library(giltrace, some_interpreter):
-    if not has_modules(some_interpreter):
+def test_standard_library(giltrace, python):
+    if not has_modules(python):
         pytest.skip("this Python has no tests of its own")
     code = ["-m", "test", *MODULES]
     plain = subprocess.run(
-        [some_interpreter.path, *code], capture_output=True, text=True, cwd=giltrace.folder
+        [python.path, *code], capture_output=True, text=True, cwd=giltrace.folder
     )
     traced = giltrace.run(
-        "record", "-q", "--keep-data", "data", *AGENT, "--python", some_interpreter.path, *code
+        "record", "-q", "--keep-data", "data", *AGENT, "--python", python.path, *code
     )
     output = traced.stdout.decode()
     assert traced.status == plain.returncode, output
