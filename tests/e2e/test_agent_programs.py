@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import interpreters
-from runner import agent_file
+from runner import agent_file, unsanitized
 
 AGENT = ("--probe", "agent")
 
@@ -75,6 +75,7 @@ def test_agent_needs_what_every_libc_has():
     assert used <= MAY_USE
 
 
+@unsanitized
 def test_allocator_that_locks(giltrace, any_interpreter):
     """Looking up a function may allocate; an allocator may lock; and that may look it up."""
     folder = giltrace.folder_for(any_interpreter)
@@ -115,6 +116,7 @@ def test_symbols_bound_at_once(giltrace, any_interpreter):
     assert result.status == 0, result.stderr
 
 
+@unsanitized
 def test_another_end_of_the_program(giltrace, python, tmp_path):
     """Others who stand in front of _exit are called, too."""
     library = compile_c(tmp_path, "exit.so", EXIT, "-shared", "-fPIC")
@@ -126,6 +128,7 @@ def test_another_end_of_the_program(giltrace, python, tmp_path):
     assert (result.status, result.stdout) == (3, b"mine"), result.stderr
 
 
+@unsanitized
 def test_little_address_space(giltrace, python):
     """Nothing is traced in a process that needs its addresses for itself."""
     code = "import resource; print(len(bytearray(50 << 20)))"

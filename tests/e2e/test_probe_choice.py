@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import probes
-from runner import agent_file, under_strace
+from runner import agent_file, under_strace, unsanitized
 
 WITHOUT_PERF = Path(__file__).parent / "without_perf.py"
 PRINT_ENVIRONMENT = (
@@ -155,6 +155,7 @@ class TestPreloading:
         assert os.path.samefile(preload, agent_file())
         assert re.fullmatch(r"[0-9a-f]+:/proc/\d+/fd/\d+", address)
 
+    @unsanitized
     def test_what_was_there_is_kept(self, giltrace, python):
         library = next(Path("/usr/lib").glob("*-linux-gnu/libc_malloc_debug.so.0"), None)
         if not library:
