@@ -9,6 +9,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "cmd/trace_directory.h"
 
 static int next_of_perf(void *object, struct gt_event *ret)
 {
@@ -94,6 +95,10 @@ static void add_source(struct gt_sources *sources, int (*next)(void *, struct gt
 		       void *object)
 {
 	gt_merge_add(&sources->merge, (struct gt_event_source){.next = next, .object = object});
+}
+
+static void begin_stream(struct gt_sources *sources)
+{
 	sources->stream =
 		(struct gt_event_source){.next = gt_merge_next, .object = &sources->merge};
 }
@@ -146,9 +151,6 @@ static int open_tasks(struct gt_sources *sources)
 		return r;
 	if (sources->gil)
 		add_source(sources, next_of_optional, sources->gil);
-	else
-		sources->stream =
-			(struct gt_event_source){.next = gt_merge_next, .object = &sources->merge};
 	return 0;
 }
 
@@ -181,21 +183,24 @@ static int open_window(struct gt_sources *sources)
 	return 0;
 }
 
-int gt_sources_open_file(const char *path, struct gt_sources *sources)
+/* All in one file: perf record --switch-events. */
+static int open_whole(struct gt_sources *sources)
 {
-	int r;
+	int r = open_perf(sources->gil_path,
+			  GT_PERF_WANTS_GIL | GT_PERF_WANTS_TASKS | GT_PERF_WANTS_SWITCHES,
+			  &sources->gil_perfdata, &sources->gil);
 
-	sources->gil_path = strdup(path);
-	if (!sources->gil_path)
-		return gt_error_oom();
-	/* All in one file: perf record --switch-events. */
-	r = open_perf(sources->gil_path,
-		      GT_PERF_WANTS_GIL | GT_PERF_WANTS_TASKS | GT_PERF_WANTS_SWITCHES,
-		      &sources->gil_perfdata, &sources->gil);
 	if (r < 0)
 		return r;
 	add_source(sources, next_of_perf, sources->gil);
 	return 0;
+}
+
+int gt_sources_open_file(const char *path, struct gt_sources *sources)
+{
+	begin_stream(sources);
+	sources->gil_path = strdup(path);
+	return sources->gil_path ? open_whole(sources) : gt_error_oom();
 }
 
 int gt_sources_open_directory(const char *path, const struct gt_meta *meta,
@@ -205,15 +210,16 @@ int gt_sources_open_directory(const char *path, const struct gt_meta *meta,
 	bool has_none = meta->probe && strcmp(meta->probe, "none") == 0;
 	int r;
 
-	sources->gil_path = gt_format("%s/gil.perf.data", path);
-	sources->state_path = gt_format("%s/state.perf.data", path);
-	sources->agent_path = gt_format("%s/gil.agent", path);
+	begin_stream(sources);
+	sources->gil_path = gt_format("%s/%s", path, GT_TRACE_GIL_FILE);
+	sources->state_path = gt_format("%s/%s", path, GT_TRACE_STATE_FILE);
+	sources->agent_path = gt_format("%s/%s", path, GT_TRACE_AGENT_FILE);
 	if (!sources->gil_path || !sources->state_path || !sources->agent_path)
 		return gt_error_oom();
 	r = has_agent	  ? open_agents(meta, sources)
 	    : has_none	  ? open_tasks(sources)
 	    : meta->probe ? open_uprobes(meta, sources)
-			  : gt_sources_open_file(sources->gil_path, sources);
+			  : open_whole(sources);
 	if (r < 0)
 		return r;
 	/* Behind those of the GIL: of events of one time, births come first. */
