@@ -1,27 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/agent_cost.h"
 
-#ifdef __x86_64__
-#include <x86intrin.h>
-#endif
-
 #include "base/macros.h"
 #include "base/time.h"
+#include "record/agent.h"
 
 #define RECORDS 1024
 #define BATCHES 5
-
-static inline uint64_t read_clock(enum gt_agent_clock clock)
-{
-#ifdef __x86_64__
-	if (clock == GT_AGENT_CLOCK_TSC) {
-		_mm_lfence(); /* as the agent does */
-		return __rdtsc();
-	}
-#endif
-	(void)clock;
-	return gt_clock_ns(CLOCK_MONOTONIC);
-}
 
 static uint64_t time_batch(enum gt_agent_clock clock)
 {
@@ -30,7 +15,7 @@ static uint64_t time_batch(enum gt_agent_clock clock)
 
 	for (uint32_t i = 0; i < RECORDS; i++) {
 		records[i].value = i;
-		records[i].time = read_clock(clock);
+		records[i].time = gt_agent_clock_read(clock);
 		/* They are stored, although nobody reads them. */
 		__asm__ volatile("" : : "r"(&records[i]) : "memory");
 	}

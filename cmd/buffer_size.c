@@ -5,12 +5,10 @@
 
 #include "base/macros.h"
 #include "cmd/options.h"
+#include "record/agent.h"
 
 #define DEFAULT_RING_BYTES (UINT64_C(16) << 20)
 #define SMALLEST_DEFAULT_BYTES (UINT64_C(1) << 20)
-/* Only what is used of it takes memory, but all counts against what a process may map. */
-#define DEFAULT_AGENT_BYTES (UINT64_C(64) << 20)
-#define MIN_AGENT_BYTES (UINT64_C(1) << 20)
 
 /* What all rings together may take of a large machine's memory: an eighth. */
 static uint64_t default_ring_bytes(void)
@@ -35,6 +33,6 @@ uint64_t gt_buffer_size_of_ring(const struct gt_options *options)
 uint64_t gt_buffer_size_of_agents(const struct gt_options *options)
 {
 	if (options->buffer_bytes == 0)
-		return DEFAULT_AGENT_BYTES;
-	return GT_MAX(options->buffer_bytes, MIN_AGENT_BYTES);
+		return GT_AGENT_DEFAULT_BYTES;
+	return GT_MAX(options->buffer_bytes, GT_AGENT_MIN_BYTES);
 }

@@ -132,11 +132,19 @@ static int try_agent(const struct gt_capture *capture, const struct gt_agent_rec
 	return r;
 }
 
+char *const *gt_capture_environment(const struct gt_capture *capture)
+{
+	const struct gt_interpreter *interpreter = &capture->spec->python->interpreter;
+
+	if (capture->environment.variables)
+		return capture->environment.variables;
+	return interpreter->environment ? interpreter->environment : environ;
+}
+
 /* Where the agents cannot be recorded, CAPTURE goes on without. -ENOMEM (logged). */
 static int open_agent(struct gt_capture *capture)
 {
 	const struct gt_capture_spec *spec = capture->spec;
-	const struct gt_interpreter *interpreter = &spec->python->interpreter;
 	struct gt_agent_recorder_spec recorder = {
 		.path = capture->paths[SOURCE_AGENT],
 		.elf = spec->python->elf,
@@ -155,10 +163,10 @@ static int open_agent(struct gt_capture *capture)
 	}
 	gt_debug("the agent is %s, its clock %s", spec->choice->agent_file.path,
 		 clock_name(capture->clock));
-	r = gt_preload_environment_make(
-		interpreter->environment ? interpreter->environment : environ,
-		spec->choice->agent_file.preload, GT_AGENT_VARIABLE,
-		gt_agent_recorder_address(capture->agent), &capture->environment);
+	r = gt_preload_environment_make(gt_capture_environment(capture),
+					spec->choice->agent_file.preload, GT_AGENT_VARIABLE,
+					gt_agent_recorder_address(capture->agent),
+					&capture->environment);
 	if (r < 0)
 		return r;
 	add_source(capture, SOURCE_AGENT, gt_agent_recorder_source(capture->agent));
@@ -185,15 +193,6 @@ int gt_capture_new(const struct gt_capture_spec *spec, struct gt_capture **ret)
 		return r;
 	*ret = GT_STEAL(capture);
 	return 0;
-}
-
-char *const *gt_capture_environment(const struct gt_capture *capture)
-{
-	const struct gt_interpreter *interpreter = &capture->spec->python->interpreter;
-
-	if (capture->environment.variables)
-		return capture->environment.variables;
-	return interpreter->environment ? interpreter->environment : environ;
 }
 
 static int open_pass(struct gt_capture *capture, enum source_kind kind,

@@ -229,8 +229,8 @@ static int load_file(const char *path, struct gt_progress *progress, struct gt_r
 static int load_directory(const char *path, struct gt_progress *progress,
 			  struct gt_recording *recording)
 {
-	_cleanup_free_ char *meta_path = gt_format("%s/meta.json", path);
-	_cleanup_free_ char *gil_path = gt_format("%s/gil.perf.data", path);
+	_cleanup_free_ char *meta_path = gt_format("%s/%s", path, GT_TRACE_META_FILE);
+	_cleanup_free_ char *gil_path = gt_format("%s/%s", path, GT_TRACE_GIL_FILE);
 	int r;
 
 	if (!meta_path || !gil_path)

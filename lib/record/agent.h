@@ -13,6 +13,13 @@
 #include "python/gil_sites.h"
 #include "record/session.h"
 
+/*
+ * Of the memory that all threads share. Only what is used of it is taken, but all counts against
+ * what a process may map.
+ */
+#define GT_AGENT_DEFAULT_BYTES (UINT64_C(64) << 20)
+#define GT_AGENT_MIN_BYTES (UINT64_C(1) << 20)
+
 struct gt_agent_recorder;
 struct gt_elf;
 
@@ -33,6 +40,9 @@ struct gt_agent_counts {
 
 /* The time-stamp counter where the kernel itself keeps time by it, else CLOCK_MONOTONIC. */
 enum gt_agent_clock gt_agent_clock_choose(void);
+
+/* What it shows now: ticks of the counter, or nanoseconds. */
+uint64_t gt_agent_clock_read(enum gt_agent_clock clock);
 
 /* Logs what failed. -EOPNOTSUPP when the sites have no calls that an agent can tell. */
 int gt_agent_recorder_open(const struct gt_agent_recorder_spec *spec,

@@ -93,7 +93,7 @@ static void read_both(uint64_t *ret_ticks, uint64_t *ret_ns)
 /* By how much the clocks of two CPUs may seem to differ: far more than the kernel lets pass. */
 #define CPU_DIFFERENCE_TICKS (UINT64_C(1) << 20)
 
-static uint64_t read_ticks(enum gt_agent_clock clock)
+uint64_t gt_agent_clock_read(enum gt_agent_clock clock)
 {
 	return clock == GT_AGENT_CLOCK_TSC ? read_counter() : gt_clock_ns(CLOCK_MONOTONIC);
 }
@@ -180,7 +180,7 @@ enum gt_agent_time gt_agent_converter_judge_late(const struct gt_agent_converter
 						 uint64_t ticks)
 {
 	/* Written before this is read. */
-	if (ticks <= read_ticks(converter->clock) + CPU_DIFFERENCE_TICKS)
+	if (ticks <= gt_agent_clock_read(converter->clock) + CPU_DIFFERENCE_TICKS)
 		return GT_AGENT_TIME_YOUNG;
 	return ticks <= converter->largest_ticks ? GT_AGENT_TIME_KNOWN : GT_AGENT_TIME_WRONG;
 }

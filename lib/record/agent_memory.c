@@ -18,13 +18,6 @@
 #include "elf/elf_file.h"
 #include "record/agent.h"
 
-/*
- * Some 4 million records, or what the busiest program writes in 0.7 s. A page of it that nobody has
- * written to costs nothing, but all counts against RLIMIT_AS of each process, and is taken at once
- * in those that call mlockall().
- */
-#define DEFAULT_BYTES (UINT64_C(64) << 20)
-#define MIN_BYTES (UINT64_C(1) << 20)
 #define MAX_BYTES (UINT64_C(1) << 40)
 
 /*
@@ -165,12 +158,13 @@ static int fill_in_head(const struct gt_agent_recorder_spec *spec, struct gt_age
 
 int gt_agent_memory_open(const struct gt_agent_recorder_spec *spec, struct gt_agent_memory *ret)
 {
-	uint64_t wanted = spec->buffer_bytes ? spec->buffer_bytes : DEFAULT_BYTES;
+	uint64_t wanted = spec->buffer_bytes ? spec->buffer_bytes : GT_AGENT_DEFAULT_BYTES;
 	void *start;
 	int r;
 
 	*ret = (struct gt_agent_memory){.fd = -1};
-	ret->bytes = GT_MIN(GT_MAX(wanted, MIN_BYTES), MAX_BYTES) & ~(GT_AGENT_CHUNK_BYTES - 1ul);
+	ret->bytes = GT_MIN(GT_MAX(wanted, GT_AGENT_MIN_BYTES), MAX_BYTES) &
+		     ~(GT_AGENT_CHUNK_BYTES - 1ul);
 	ret->chunk_count = (uint32_t)(ret->bytes / GT_AGENT_CHUNK_BYTES - 1);
 	r = open_file(spec, ret);
 	if (r < 0)

@@ -358,19 +358,25 @@ void gt_agent_threads_find_dead(struct gt_agent_threads *threads, uint64_t now_n
 	find_dead(threads, true, now_ns);
 }
 
+/* When a thread ended: by its own word, or when it was found dead. 0: it has not. */
+static uint64_t find_end_ns(const struct gt_agent_thread *thread)
+{
+	uint64_t end_ns = thread->exit_ns ? thread->exit_ns : thread->dead_ns;
+
+	return end_ns ? GT_MAX(end_ns, thread->last_ns) : 0;
+}
+
 static int put_end(struct gt_agent_thread *thread, struct gt_agent_file *file)
 {
 	struct gt_agent_end_block end = {
 		.block = {.type = GT_AGENT_BLOCK_END,
 			  .thread = thread->number,
 			  .bytes = sizeof(end)},
+		.time_ns = find_end_ns(thread),
 		.lost = thread->lost,
 	};
 	int r;
 
-	if (thread->exit_ns != 0 || thread->is_dead)
-		end.time_ns = GT_MAX(thread->exit_ns ? thread->exit_ns : thread->dead_ns,
-				     thread->last_ns);
 	if (end.time_ns == 0 && end.lost == 0)
 		return 0;
 	if (thread->exit_ns != 0) {
@@ -426,14 +432,6 @@ int gt_agent_threads_tend(struct gt_agent_threads *threads, struct gt_agent_file
 	return r;
 }
 
-/* When a thread ended, or the end of time. */
-static uint64_t end_ns(const struct gt_agent_thread *thread)
-{
-	uint64_t time_ns = thread->exit_ns ? thread->exit_ns : thread->dead_ns;
-
-	return time_ns ? GT_MAX(time_ns, thread->last_ns) : UINT64_MAX;
-}
-
 void gt_agent_threads_span(const struct gt_agent_threads *threads, uint64_t *ret_first_ns,
 			   uint64_t *ret_last_ns)
 {
@@ -455,7 +453,8 @@ int gt_agent_threads_finish(struct gt_agent_threads *threads, struct gt_agent_fi
 	if (file->has_window) {
 		gt_array_for_each (&threads->items, thread) {
 			/* Those that were gone before the window have no place in it. */
-			if (!thread->has_records || end_ns(thread) < window_start_ns)
+			if (!thread->has_records ||
+			    (find_end_ns(thread) != 0 && find_end_ns(thread) < window_start_ns))
 				continue;
 			thread->is_in_window = true;
 			if (thread->exit_ns != 0)

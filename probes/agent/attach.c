@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #pragma weak pthread_key_create
-#pragma weak pthread_setspecific
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
