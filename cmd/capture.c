@@ -221,8 +221,9 @@ static int open_gil_events(struct gt_capture *capture, pid_t pid)
 	};
 
 	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_RETAKE; kind++)
-		tracepoints[kind] = (struct gt_pass_tracepoint){gt_uprobes_group(capture->uprobes),
-								gt_gil_site_name(kind)};
+		tracepoints[kind] =
+			(struct gt_pass_tracepoint){.system = gt_uprobes_group(capture->uprobes),
+						    .name = gt_gil_site_name(kind)};
 	return open_pass(capture, SOURCE_GIL, &spec, pid);
 }
 

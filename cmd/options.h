@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include "base/array.h"
+#include "record/pass.h"
+#include "render/folded.h"
 
 enum gt_verb { GT_VERB_RUN, GT_VERB_RECORD, GT_VERB_REPORT, GT_VERB_PROBE, GT_VERB_DOCTOR };
 
@@ -36,7 +38,12 @@ struct gt_options {
 	enum gt_probe_way probe_way;
 	enum gt_clock_choice agent_clock;
 	uint64_t flight_recorder_ns; /* keep the newest only; 0: keep all */
+	bool gil_detect;
 	bool state_detect;
+	enum gt_call_graph call_graph;
+	uint32_t stack_bytes;			   /* 0: not given */
+	GT_ARRAY(struct gt_pass_counter) counters; /* --counters */
+	enum gt_folded_kind folded;		   /* report */
 	bool quiet;
 	bool json;			   /* doctor */
 	enum gt_probe_action probe_action; /* probe */

@@ -61,9 +61,23 @@ struct gt_perf_record {
 	uint32_t ring;
 	union {
 		struct {
-			const void *raw; /* of a tracepoint, or NULL; not aligned */
+			const void
+				*raw; /* of a tracepoint, or NULL; not aligned, as all of these */
 			uint32_t raw_size;
+			/* The call chain, with its marks PERF_CONTEXT_*; 64 bits each. */
+			uint32_t frame_count;
+			const void *frames;
+			/* 64 bits for each bit of the mask; NULL when there are none. */
+			const void *registers;
+			uint64_t register_mask;
+			const void *stack; /* from the stack pointer on; NULL without */
+			uint32_t stack_bytes;
+			bool stack_is_cut; /* it fills all the room that it had */
 		} sample;
+		struct {
+			uint64_t value, enabled_ns,
+				running_ns; /* times of the counter; 0: not told */
+		} read; /* PERF_RECORD_READ: what a thread has counted of the event */
 		struct {
 			uint32_t ppid, ptid;
 		} task; /* PERF_RECORD_FORK, PERF_RECORD_EXIT */

@@ -17,6 +17,7 @@
 
 #include "base/array.h"
 #include "base/macros.h"
+#include "elf/ranges.h"
 
 struct gt_elf;
 
@@ -65,6 +66,13 @@ struct gt_gil_sites {
 	gt_gil_offsets offsets[GT_GIL_SITE_KINDS];
 	/* By rising offset. Empty when the calls are such that an agent cannot tell them. */
 	gt_gil_call_sites calls;
+	/*
+	 * The code in which a thread that does not run waits for the GIL, by rising offset and apart
+	 * from one another: all of take_gil and its copies; and where drop_gil waits after a
+	 * requested drop, the last byte of each call, wherever that was inlined. A frame of a stack
+	 * is in it when the byte before its return address is.
+	 */
+	gt_elf_ranges waits;
 	/*
 	 * "symbols" or "debuglink" when symbols in the file, or in its debug file, confirm what the
 	 * code has shown; "sites" when there is the code alone. Not to be freed.

@@ -18,13 +18,17 @@ struct gt_meta {
 	char *gil_file;	   /* the file that has the GIL */
 	char *version;	   /* of Python */
 	char *build_id;	   /* of gil_file; "" when it has none */
-	char *probe;	   /* "uprobe", "agent", or "both" */
+	char *probe;	   /* "uprobe", "agent", "both", or "none" */
 	char *agent_clock; /* "tsc" or "monotonic"; NULL without an agent */
 	bool has_states;   /* state.perf.data was recorded, too */
-	bool is_complete;  /* false: giltrace was killed meanwhile */
-	bool is_gil_off;   /* of a free-threaded Python: it is not used */
-	uint64_t kept_ns;  /* how much the flight recorder kept of the GIL's events; 0: all */
-	char *found_by;	   /* "symbols" */
+	char *call_graph; /* how stacks were recorded in it, "dwarf" or "fp"; NULL: they were not */
+	uint32_t stack_bytes; /* with "dwarf": how much of each */
+	bool has_wakeups;     /* they are in it, too */
+	char *root;	      /* of the target, where that is not ours; else NULL */
+	bool is_complete;     /* false: giltrace was killed meanwhile */
+	bool is_gil_off;      /* of a free-threaded Python: it is not used */
+	uint64_t kept_ns;     /* how much the flight recorder kept of the GIL's events; 0: all */
+	char *found_by;	      /* "symbols" */
 	struct gt_gil_sites sites;
 	uint32_t recorder_pid; /* of giltrace: the target's parent; 0 when not known */
 	uint64_t clock_ns;     /* one moment on CLOCK_MONOTONIC … */

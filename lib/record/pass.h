@@ -15,9 +15,25 @@
 
 struct gt_pass;
 
+/* How the user's part of a stack is recorded. */
+enum gt_call_graph {
+	GT_CALL_GRAPH_DWARF, /* as bytes, to be unwound when it is read */
+	GT_CALL_GRAPH_FP,    /* as the kernel walks it by frame pointers */
+};
+
 struct gt_pass_tracepoint {
 	const char *system; /* "giltrace_4711" */
 	const char *name;   /* "acquired" */
+	bool has_stack;	    /* its samples bring the stack that the spec describes */
+	uint32_t period;    /* one sample for so many of them; 0: for each */
+};
+
+/* Counted for each thread by itself, and told when it ends. */
+struct gt_pass_counter {
+	const char *name; /* "minor-faults" */
+	uint32_t type;	  /* PERF_TYPE_* */
+	uint64_t config;
+	bool user_only;
 };
 
 struct gt_pass_spec {
@@ -29,6 +45,20 @@ struct gt_pass_spec {
 	uint32_t tracepoint_count;
 	/* Also record when threads get on and off a CPU. Without tracepoints, a plain user may. */
 	bool context_switches;
+	/*
+	 * Also record when they are woken, by whomever (sched_waking). It is recorded of the whole
+	 * system, in rings of its own, and only what is about the pass's threads is written.
+	 */
+	bool wakeups;
+	enum gt_call_graph call_graph; /* of tracepoints that have a stack */
+	uint32_t stack_bytes; /* how much of it is copied: at most 65528, a multiple of 8 */
+	const struct gt_pass_counter *counters;
+	uint32_t counter_count;
+	/*
+	 * Where to keep the files that are mapped as code and are gone, or replaced, when the pass
+	 * ends: a directory, which is made when there is one. NULL: nowhere.
+	 */
+	const char *kept_files;
 	uint64_t ring_bytes; /* of each CPU's ring; rounded up to a power of two */
 	/* Without the rights for such rings, smaller ones are taken, and nothing is said. */
 	bool may_shrink_rings;
@@ -37,8 +67,9 @@ struct gt_pass_spec {
 
 struct gt_pass_counts {
 	uint64_t samples; /* written, of all tracepoints */
-	uint64_t lost;	  /* that the kernel had to drop */
-	uint64_t bytes;	  /* written to the file, of records and their header */
+	uint64_t lost;	  /* that the kernel had to drop, wake-ups apart */
+	uint64_t lost_wakeups;
+	uint64_t bytes; /* written to the file, of records and their header */
 };
 
 /*

@@ -36,6 +36,8 @@ static const char *state_name(const struct gt_state_interval *state)
 	switch ((enum gt_state_kind)state->kind) {
 	case GT_STATE_SLEEPING:
 		return sleep_names[state->reason];
+	case GT_STATE_UNINTERRUPTIBLE:
+		return "D";
 	case GT_STATE_RUNNABLE:
 		return "R";
 	case GT_STATE_UNKNOWN:

@@ -12,6 +12,7 @@
 #include "trace/comparison.h"
 #include "trace/stats.h"
 #include "trace/trace.h"
+#include "unwind/stacks.h"
 
 /* What is known of the recording besides its events. NULL or -1 where it is not. */
 struct gt_report_meta {
@@ -32,6 +33,7 @@ struct gt_report_meta {
 struct gt_report {
 	const struct gt_trace *trace;
 	const struct gt_stats *stats;
+	const struct gt_stacks *stacks; /* of the states; NULL where they were not recorded */
 	const struct gt_report_meta *meta;
 	uint32_t columns; /* of the terminal that the summary goes to; 0: no limit */
 };

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct gt_stack_sample;
+
 enum gt_event_type {
 	GT_EVENT_FORK, /* a process or thread was born */
 	GT_EVENT_EXIT,
@@ -21,6 +23,12 @@ enum gt_event_type {
 	GT_EVENT_SWITCH_IN,
 	GT_EVENT_SWITCH_OUT,
 	GT_EVENT_SWITCHES_LOST, /* of any threads, between an earlier moment and this one */
+	GT_EVENT_LEAVE,		/* about to be switched out: in which state, and from where */
+	GT_EVENT_WAKEUP,	/* what it slept for is there; the pid is not told (0) */
+	GT_EVENT_WAKEUPS_LOST,	/* of any threads */
+	/* What is counted besides. */
+	GT_EVENT_COUNT,	 /* a part of what a thread has counted in its life */
+	GT_EVENT_MEMORY, /* how much of one kind a process has in memory now */
 	/* The four moments of the GIL. */
 	GT_EVENT_TAKE,
 	GT_EVENT_ACQUIRED,
@@ -39,10 +47,25 @@ struct gt_event {
 		uint64_t caller; /* TAKE: the return address of the call */
 		uint64_t lock;	 /* ACQUIRED, RELEASE, SWITCHED: the first argument at the site */
 		uint64_t lost;	 /* LOST: how many */
-		bool preempted;	 /* SWITCH_OUT: it would have gone on */
+		struct {
+			bool preempted; /* OUT: it would have gone on */
+			uint32_t cpu;	/* GT_EVENT_NO_RING when not known */
+		} on_off;		/* SWITCH_IN, SWITCH_OUT */
 		struct {
 			uint64_t since_ns, count;
-		} gap; /* SWITCHES_LOST */
+		} gap; /* SWITCHES_LOST; WAKEUPS_LOST: the count alone */
+		struct {
+			const struct gt_stack_sample *stack;
+			bool is_uninterruptible; /* a sleep that no signal ends */
+		} leave;
+		struct {
+			const char *counter; /* "minor-faults" */
+			double value; /* an estimate where a counter did not count all the time */
+		} count;
+		struct {
+			uint32_t kind; /* of the pages: 0 of files, 1 anonymous, 3 shared */
+			uint64_t bytes;
+		} memory;
 		struct {
 			uint32_t ppid, ptid;
 		} fork;

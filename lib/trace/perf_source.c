@@ -185,9 +185,10 @@ static bool convert_switch(const struct gt_perf_record *record, struct gt_event 
 	/* Without a time it is nowhere; and while it is being reaped, a task has no number (-1). */
 	if (record->time_ns == 0 || record->tid == 0 || record->tid == UINT32_MAX)
 		return false;
+	ret->on_off.cpu = record->ring;
 	if (record->misc & PERF_RECORD_MISC_SWITCH_OUT) {
 		ret->type = GT_EVENT_SWITCH_OUT;
-		ret->preempted = record->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+		ret->on_off.preempted = record->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
 	} else {
 		ret->type = GT_EVENT_SWITCH_IN;
 	}

@@ -104,8 +104,8 @@ int gt_scheduler_event(struct gt_trace *trace, uint32_t thread, const struct gt_
 	/* Who leaves a CPU had one: since when, is known only if no switch can be missing. */
 	if (before != GT_STATE_RUNNING)
 		before = state->is_watched ? GT_STATE_RUNNING : GT_STATE_UNKNOWN;
-	next = event->preempted ? GT_STATE_RUNNABLE : GT_STATE_SLEEPING;
-	return go_to(trace, thread, event->time_ns, before, next, event->preempted);
+	next = event->on_off.preempted ? GT_STATE_RUNNABLE : GT_STATE_SLEEPING;
+	return go_to(trace, thread, event->time_ns, before, next, event->on_off.preempted);
 }
 
 uint64_t gt_scheduler_cursor(const struct gt_trace *trace, uint32_t thread)

@@ -203,6 +203,9 @@ static int add_states(const struct gt_trace *trace, struct gt_thread_stats *thre
 		case GT_STATE_UNKNOWN:
 			thread->state_unknown_ns += ns;
 			break;
+		case GT_STATE_UNINTERRUPTIBLE:
+			thread->uninterruptible_ns += ns;
+			break;
 		}
 	}
 	return 0;

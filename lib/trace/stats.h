@@ -20,12 +20,18 @@ struct gt_thread_stats {
 	uint64_t wait_max_ns, wait_p50_ns, wait_p99_ns;
 	uint64_t waits; /* how many went into these */
 	/*
-	 * On and off CPU, where states were recorded, else 0. The first four add up to the thread's
-	 * end_ns - start_ns. Sleeping includes the disk, and the time between a wake-up and the
-	 * CPU: context switches do not tell these apart.
+	 * On and off CPU, where states were recorded, else 0. The first five add up to the thread's
+	 * end_ns - start_ns. Where wake-ups were not recorded, sleeping includes the time between
+	 * them and the CPU; where stacks were not, it includes the disk.
 	 */
-	uint64_t running_ns, runnable_ns, sleep_ns, state_unknown_ns;
-	uint64_t sleep_gil_ns; /* of sleep_ns, what lies inside of waits for the GIL */
+	uint64_t running_ns, runnable_ns, sleep_ns, uninterruptible_ns, state_unknown_ns;
+	/*
+	 * Of sleep_ns, what lies inside of waits for the GIL; where these were not recorded, what
+	 * the stacks call so.
+	 */
+	uint64_t sleep_gil_ns;
+	uint64_t sleep_reason_ns[GT_SLEEP_REASONS]; /* whole sleeps by their reasons: sleep_ns */
+	uint64_t uninterruptible_reason_ns[GT_SLEEP_REASONS]; /* likewise */
 };
 
 struct gt_gil_stats {

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/macros.h"
 #include "trace/event.h"
+#include "trace/sleep_reasons.h"
 
 #define GT_NONE UINT32_MAX
 
@@ -34,27 +35,37 @@ struct gt_interval {
 
 /* What the scheduler did with a thread. */
 enum gt_state_kind {
-	GT_STATE_SLEEPING, /* off the CPU of its own will, and until it runs again: that it has been
-			      woken is not seen */
-	GT_STATE_RUNNABLE, /* wants a CPU: it was preempted, or is new */
+	GT_STATE_SLEEPING, /* off the CPU of its own will, until it is woken; where wake-ups were
+			      not recorded, until it runs again */
+	GT_STATE_RUNNABLE, /* wants a CPU: it was preempted, woken, or is new */
 	GT_STATE_RUNNING,
 	GT_STATE_UNKNOWN, /* before the first record of a thread that was there already, and where
 			     records were lost or do not fit one another */
-};
-
-/* Why a thread sleeps. */
-enum gt_sleep_reason {
-	GT_SLEEP_UNEXPLAINED,
-	GT_SLEEP_GIL, /* it waits for the GIL during more than half of the sleep */
+	GT_STATE_UNINTERRUPTIBLE, /* sleeping, and no signal ends it: for a disk, mostly. Only told
+				     where stacks were recorded */
 };
 
 struct gt_state_interval {
 	uint64_t start_ns, end_ns;
 	uint32_t thread;
+	uint32_t stack; /* where it left the CPU; GT_STACK_NONE: not known, or it is running */
 	uint8_t kind;	/* enum gt_state_kind */
-	uint8_t reason; /* SLEEPING: enum gt_sleep_reason */
-	bool preempted; /* RUNNABLE: it would have gone on; else it is new */
+	uint8_t reason; /* SLEEPING, UNINTERRUPTIBLE: enum gt_sleep_reason */
+	bool preempted; /* RUNNABLE: it would have gone on; else it is new, or was woken */
 };
+
+/* "S(GIL)", "R" …: what people call a state; NULL for running. TEXT is room for it. */
+#define GT_STATE_NAME_SIZE 24
+const char *gt_state_name(const struct gt_state_interval *state, char text[GT_STATE_NAME_SIZE]);
+
+/* How much memory a process had from a moment on. */
+struct gt_memory_point {
+	uint64_t time_ns;
+	uint64_t resident_bytes;
+	uint32_t process;
+};
+
+#define GT_COUNTERS_MAX 24
 
 struct gt_process {
 	uint32_t pid, ppid;
@@ -79,6 +90,10 @@ struct gt_thread {
 	uint64_t start_ns, end_ns;
 	uint64_t takes, acquired, releases, switched; /* as many as were seen */
 	uint64_t contended; /* acquisitions while which another thread held the GIL */
+	/* Where states were recorded: how often it left the CPU, and came to another one. */
+	uint64_t voluntary_switches, involuntary_switches, migrations;
+	/* Of each of the trace's counters; -1 when it was not told. */
+	double counts[GT_COUNTERS_MAX];
 };
 
 struct gt_gil {
@@ -98,6 +113,8 @@ struct gt_python {
 	char *version;	/* "3.11.7"; NULL when not known */
 	GT_ARRAY(uint64_t) retake_offsets;
 };
+
+struct gt_unwinder;
 
 struct gt_trace {
 	/*
@@ -122,6 +139,28 @@ struct gt_trace {
 	bool has_states;
 	GT_ARRAY(struct gt_state_interval) states; /* of each thread in time order, without a gap */
 	uint64_t state_lost;			   /* context switches */
+	/*
+	 * To be set before the first event where stacks were recorded, else NULL: sleeps have
+	 * reasons then. Borrowed.
+	 */
+	struct gt_unwinder *unwinder;
+	/*
+	 * To be set before the first event where the four moments were not recorded: the stacks
+	 * alone tell then which sleeps are for the GIL.
+	 */
+	bool without_gil;
+	bool has_wakeups; /* likewise, where a sleep ends when the thread is woken */
+	bool has_cpus;	  /* set by context switches that tell their CPU: migrations are known */
+	uint64_t wakeups_lost;
+	/*
+	 * Sleeps of which the stack, and the four moments, tell whether they are for the GIL; and
+	 * how many of them the two do not agree on.
+	 */
+	uint64_t sleeps_compared, sleeps_disagreed;
+	/* What was counted: "minor-faults" … Owned. */
+	char *counters[GT_COUNTERS_MAX];
+	uint32_t counter_count;
+	GT_ARRAY(struct gt_memory_point) memory; /* in time order */
 	uint64_t start_ns, end_ns;
 	uint64_t events; /* take, acquired, release and switched */
 	uint64_t lost;

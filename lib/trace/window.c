@@ -409,7 +409,7 @@ static int tell_switch(struct gt_window *window, const struct thread *thread)
 		     window->processes.items[thread->process].pid, thread->tid);
 	if (!event)
 		return -ENOMEM;
-	event->preempted = thread->last_switch.preempted;
+	event->on_off = thread->last_switch.on_off;
 	return 0;
 }
 

@@ -222,8 +222,8 @@ static void compare_with_perf(const struct recording *recording)
 static void test_a_process_tree_is_recorded(void **state)
 {
 	static const struct gt_pass_tracepoint tracepoints[] = {
-		{"sched", "sched_process_exec"},
-		{"sched", "sched_process_exit"},
+		{.system = "sched", .name = "sched_process_exec"},
+		{.system = "sched", .name = "sched_process_exit"},
 	};
 	static const char *const command[] = {"/bin/sh", "-c",
 					      "for i in 1 2 3 4; do /bin/true; done; exit 0", NULL};
@@ -246,7 +246,8 @@ static void test_a_process_tree_is_recorded(void **state)
  */
 static void test_recordings_of_perf_are_read(void **state)
 {
-	static const struct gt_pass_tracepoint sound = {"sched", "sched_process_exec"};
+	static const struct gt_pass_tracepoint sound = {.system = "sched",
+							.name = "sched_process_exec"};
 	static const char *const options[] = {
 		"-e sched:sched_process_exec,sched:sched_process_exit",
 		"-e sched:sched_process_exec,sched:sched_process_exit -g -z",
@@ -274,7 +275,8 @@ static void test_recordings_of_perf_are_read(void **state)
 
 static void test_the_header_describes_the_recording(void **state)
 {
-	static const struct gt_pass_tracepoint tracepoint = {"sched", "sched_process_exec"};
+	static const struct gt_pass_tracepoint tracepoint = {.system = "sched",
+							     .name = "sched_process_exec"};
 	static const char *const command[] = {"/bin/true", "an argument", NULL};
 	_cleanup_(remove_recording) struct recording recording = {0};
 	_cleanup_(gt_perfdata_closep) struct gt_perfdata *perfdata = NULL;
@@ -303,7 +305,8 @@ static void test_the_header_describes_the_recording(void **state)
  */
 static void test_losses_are_counted(void **state)
 {
-	static const struct gt_pass_tracepoint tracepoint = {"raw_syscalls", "sys_enter"};
+	static const struct gt_pass_tracepoint tracepoint = {.system = "raw_syscalls",
+							     .name = "sys_enter"};
 	/* Records of tasks and mappings that are lost too. */
 	enum { OTHER_RECORDS = 64 };
 	static const char *const command[] = {"/bin/dd", "if=/dev/zero", "of=/dev/null",
@@ -401,14 +404,15 @@ static int remove_probe(void **state)
  */
 static void test_processes_keep_their_probes(void **state)
 {
-	static const struct gt_pass_tracepoint sound = {"sched", "sched_process_exec"};
+	static const struct gt_pass_tracepoint sound = {.system = "sched",
+							.name = "sched_process_exec"};
 	char program[PATH_MAX] = {0};
 	const char *const command[] = {program, "spin", NULL};
 	_cleanup_free_ char *group = gt_format("giltrace_test_pass_%d", getpid());
 	_cleanup_free_ char *definition = NULL;
 	_cleanup_(remove_recording) struct recording recording = {0};
 	_cleanup_(gt_perfdata_closep) struct gt_perfdata *perfdata = NULL;
-	struct gt_pass_tracepoint tracepoint = {group, "probed"};
+	struct gt_pass_tracepoint tracepoint = {.system = group, .name = "probed"};
 
 	(void)state;
 	need_tracepoint(&sound);
@@ -431,8 +435,10 @@ static void test_processes_keep_their_probes(void **state)
 
 static void test_what_cannot_be_opened_is_told(void **state)
 {
-	static const struct gt_pass_tracepoint sound = {"sched", "sched_process_exec"};
-	static const struct gt_pass_tracepoint missing = {"sched", "no_such_event"};
+	static const struct gt_pass_tracepoint sound = {.system = "sched",
+							.name = "sched_process_exec"};
+	static const struct gt_pass_tracepoint missing = {.system = "sched",
+							  .name = "no_such_event"};
 	static const char *const command[] = {"/bin/true", NULL};
 	struct gt_pass_spec spec = {
 		.path = "/tmp",

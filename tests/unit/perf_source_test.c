@@ -43,7 +43,7 @@ static void check_events(struct builder *builder, unsigned int wants,
 		assert_int_equal(event.pid, BUILDER_PID);
 		assert_int_equal(event.tid, expected[i].tid);
 		if (event.type == GT_EVENT_SWITCH_OUT)
-			assert_int_equal(event.preempted, expected[i].preempted);
+			assert_int_equal(event.on_off.preempted, expected[i].on_off.preempted);
 	}
 	assert_int_equal(gt_perf_source_next(source, &event), 0);
 	assert_int_equal(gt_perf_source_lost(source), 0);
@@ -58,8 +58,8 @@ static void test_switches(void **state)
 {
 	static const struct gt_event expected[] = {
 		{.type = GT_EVENT_SWITCH_IN, .time_ns = 10, .tid = 7},
-		{.type = GT_EVENT_SWITCH_OUT, .time_ns = 20, .tid = 7, .preempted = true},
-		{.type = GT_EVENT_SWITCH_OUT, .time_ns = 30, .tid = 8, .preempted = false},
+		{.type = GT_EVENT_SWITCH_OUT, .time_ns = 20, .tid = 7, .on_off.preempted = true},
+		{.type = GT_EVENT_SWITCH_OUT, .time_ns = 30, .tid = 8, .on_off.preempted = false},
 	};
 	_cleanup_(builder_clear) struct builder builder;
 	uint32_t task[] = {BUILDER_PID, 1, 9, 1, 0, 0};

@@ -64,7 +64,7 @@ static void out(struct gt_trace *trace, uint64_t time_ns, uint32_t tid, bool pre
 				      .time_ns = time_ns,
 				      .pid = PID,
 				      .tid = tid,
-				      .preempted = preempted});
+				      .on_off.preempted = preempted});
 }
 
 static void gil(struct gt_trace *trace, uint64_t time_ns, uint32_t tid, enum gt_event_type type)
