@@ -100,14 +100,29 @@ static int open_file(const struct gt_unwinder_spec *spec, struct gt_code_file *f
 	return r < 0 ? r : gt_cfi_new(file->elf, file->debug_file, &file->cfi);
 }
 
+/*
+ * The dynamic loader starts in assembler of which no table tells, and which calls all functions
+ * that set libraries up. Nobody has called it.
+ */
+static bool is_start(const struct gt_elf *elf, uint64_t address)
+{
+	const uint64_t length = 256;
+
+	return address >= gt_elf_entry(elf) && address - gt_elf_entry(elf) < length;
+}
+
 bool gt_code_file_rule(struct gt_code_files *files, uint32_t number, uint64_t offset,
 		       struct gt_cfi_rule *ret)
 {
 	struct gt_code_file *file = &files->files.items[number];
 	uint64_t address;
 
-	return file->cfi && gt_elf_offset_to_address(file->elf, offset, &address) &&
-	       gt_cfi_find(file->cfi, address, ret);
+	if (!file->cfi || !gt_elf_offset_to_address(file->elf, offset, &address))
+		return false;
+	if (gt_cfi_find(file->cfi, address, ret))
+		return true;
+	*ret = (struct gt_cfi_rule){.from[GT_CFI_RETURN] = GT_CFI_UNDEFINED};
+	return is_start(file->elf, address);
 }
 
 /* The name of what is at OFFSET, or NULL. */
