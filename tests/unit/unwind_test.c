@@ -19,6 +19,7 @@
 #include "base/io.h"
 #include "base/strings.h"
 #include "elf/elf_file.h"
+#include "elf/names.h"
 #include "unwind/address_space.h"
 #include "unwind/unwinder.h"
 
@@ -252,17 +253,21 @@ static RAW void recurse(struct moment *ret, int levels)
 	depth--;
 }
 
+struct element {
+	struct moment *moment;
+};
+
 static int compare(const void *a, const void *b)
 {
-	recurse(*(struct moment *const *)a, 4);
 	(void)b;
+	recurse(((const struct element *)a)->moment, 4);
 	return 0;
 }
 
 /* With libc's code between ours. */
 static RAW void capture_from_deep_inside(struct moment *ret)
 {
-	struct moment *two[] = {ret, ret};
+	struct element two[] = {{ret}, {ret}};
 
 	qsort(two, 2, sizeof(two[0]), compare);
 	depth++;
@@ -485,6 +490,36 @@ static void test_files_are_found(void **state)
 	rmdir(folder);
 }
 
+/* The kernel's own code, which is in no file. */
+static void test_the_vdso_has_names(void **state)
+{
+	_cleanup_(gt_unwinder_freep) struct gt_unwinder *unwinder = new_unwinder(NULL);
+	const struct gt_mapping *vdso = NULL;
+	struct gt_elf *elf = NULL;
+	gt_elf_functions names = {0};
+	struct gt_stack_sample sample;
+	uint64_t registers[2], offset;
+	_cleanup_free_ char *expected = NULL;
+
+	(void)state;
+	for (uint32_t i = 0; i < mapping_count; i++)
+		if (strcmp(mappings[i].path, "[vdso]") == 0)
+			vdso = &mappings[i];
+	if (!vdso)
+		skip();
+	assert_int_equal(gt_elf_open_memory((const void *)(uintptr_t)vdso->start, vdso->length,
+					    "[vdso]", &elf),
+			 0);
+	assert_int_equal(gt_elf_names_read(elf, NULL, &names), 0);
+	assert_true(names.count > 0);
+	assert_true(gt_elf_address_to_offset(elf, names.items[0].start, &offset));
+	sample = sample_at(registers, vdso->start + offset);
+	expected = gt_format("%s [cut]", names.items[0].name);
+	expect_names(unwinder, SPACE, &sample, expected);
+	gt_array_clear(&names);
+	gt_elf_close(elf);
+}
+
 static void test_memory_of_no_file_is_one_frame(void **state)
 {
 	(void)state;
@@ -666,6 +701,7 @@ int main(void)
 		cmocka_unit_test(test_a_short_copy_ends_in_a_mark),
 		cmocka_unit_test(test_a_broken_stack_ends_in_a_mark),
 		cmocka_unit_test(test_files_are_found),
+		cmocka_unit_test(test_the_vdso_has_names),
 		cmocka_unit_test(test_memory_of_no_file_is_one_frame),
 		cmocka_unit_test(test_waits_for_the_gil_are_recognised),
 		cmocka_unit_test(test_take_gil_is_recognised_by_its_name),
