@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "elf/elf_internal.h"
 
-/* Code of the file, from its lowest address on, and its rule. */
+/* Code of the file, counted from its lowest address on, and its rule. */
 struct row {
 	uint32_t start, end;
 	struct gt_cfi_rule rule;
@@ -229,27 +229,28 @@ static void read_rule(Dwarf_Frame *frame, const struct gt_cfi_numbers *numbers,
 	}
 }
 
-/* Asks the tables. False when none of them knows ADDRESS. */
+/*
+ * Asks the tables. False when none of them knows ADDRESS. The row is from ADDRESS on: behind a
+ * DW_CFA_restore_state, libdw (0.188) gives for a row's start that of the row whose state it is.
+ */
 static bool turn(const struct gt_cfi *cfi, uint64_t address, struct row *ret)
 {
 	for (uint32_t i = 0; i < cfi->table_count; i++) {
 		Dwarf_Frame *frame = NULL;
-		Dwarf_Addr start, end;
+		Dwarf_Addr end;
 		struct row row = {0};
 		int return_column;
 
 		if (dwarf_cfi_addrframe(cfi->tables[i], address, &frame) != 0)
 			continue;
-		return_column = dwarf_frame_info(frame, &start, &end, &row.rule.is_signal_frame);
+		return_column = dwarf_frame_info(frame, NULL, &end, &row.rule.is_signal_frame);
 		if (return_column == cfi->numbers->slots[GT_CFI_RETURN])
 			read_rule(frame, cfi->numbers, &row.rule);
 		free(frame);
-		if (return_column < 0 || start > address || end <= address)
+		if (return_column < 0 || end <= address)
 			continue;
-		start = GT_MAX(start, cfi->base) - cfi->base;
-		end -= cfi->base;
-		row.start = (uint32_t)start;
-		row.end = (uint32_t)GT_MIN(end, (Dwarf_Addr)UINT32_MAX);
+		row.start = (uint32_t)(address - cfi->base);
+		row.end = (uint32_t)GT_MIN(end - cfi->base, (Dwarf_Addr)UINT32_MAX);
 		*ret = row;
 		return true;
 	}
@@ -284,8 +285,6 @@ static void insert(struct gt_cfi *cfi, uint32_t position, struct row row)
 	items = cfi->rows.items;
 	memmove(&items[position + 1], &items[position],
 		(cfi->rows.count - 1 - position) * sizeof(*items));
-	if (position > 0)
-		row.start = GT_MAX(row.start, items[position - 1].end);
 	if (position + 1 < cfi->rows.count)
 		row.end = GT_MIN(row.end, items[position + 1].start);
 	items[position] = row;

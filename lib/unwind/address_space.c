@@ -19,9 +19,9 @@ static void drop(struct gt_code_map *map)
 
 void gt_address_spaces_clear(struct gt_address_spaces *spaces)
 {
-	gt_array_for_each (&spaces->maps, map)
-		drop(*map);
-	gt_array_clear(&spaces->maps);
+	gt_array_for_each (&spaces->spaces, space)
+		drop(space->map);
+	gt_array_clear(&spaces->spaces);
 	gt_hash_clear(&spaces->by_number);
 }
 
@@ -29,14 +29,14 @@ void gt_address_spaces_clear(struct gt_address_spaces *spaces)
 static struct gt_code_map **find_or_add(struct gt_address_spaces *spaces, uint32_t space)
 {
 	uint32_t index = gt_hash_get(&spaces->by_number, space);
-	struct gt_code_map **added;
+	struct gt_address_space *added;
 
 	if (index != GT_HASH_NONE)
-		return &spaces->maps.items[index];
-	added = gt_array_push(&spaces->maps);
-	if (!added || gt_hash_set(&spaces->by_number, space, spaces->maps.count - 1) < 0)
+		return &spaces->spaces.items[index].map;
+	added = gt_array_push(&spaces->spaces);
+	if (!added || gt_hash_set(&spaces->by_number, space, spaces->spaces.count - 1) < 0)
 		return NULL;
-	return added;
+	return &added->map;
 }
 
 /* A map of its own for the space, with what was in the one that it had. */
@@ -160,7 +160,7 @@ int gt_address_spaces_fork(struct gt_address_spaces *spaces, uint32_t parent, ui
 	map = find_or_add(spaces, child);
 	if (!map)
 		return -ENOMEM;
-	shared = from == GT_HASH_NONE ? NULL : spaces->maps.items[from];
+	shared = from == GT_HASH_NONE ? NULL : spaces->spaces.items[from].map;
 	if (shared)
 		shared->users++;
 	drop(*map);
@@ -174,8 +174,8 @@ void gt_address_spaces_exec(struct gt_address_spaces *spaces, uint32_t space)
 
 	if (index == GT_HASH_NONE)
 		return;
-	drop(spaces->maps.items[index]);
-	spaces->maps.items[index] = NULL;
+	drop(spaces->spaces.items[index].map);
+	spaces->spaces.items[index].map = NULL;
 }
 
 const struct gt_code_map *gt_address_spaces_get(const struct gt_address_spaces *spaces,
@@ -183,7 +183,7 @@ const struct gt_code_map *gt_address_spaces_get(const struct gt_address_spaces *
 {
 	uint32_t index = gt_hash_get(&spaces->by_number, space);
 
-	return index == GT_HASH_NONE ? NULL : spaces->maps.items[index];
+	return index == GT_HASH_NONE ? NULL : spaces->spaces.items[index].map;
 }
 
 const struct gt_code_mapping *gt_code_map_at(const struct gt_code_map *map, uint64_t address)

@@ -24,9 +24,13 @@ struct gt_code_map {
 	GT_ARRAY(struct gt_code_mapping) mappings; /* sorted, without overlaps */
 };
 
+struct gt_address_space {
+	struct gt_code_map *map; /* NULL: nothing is mapped */
+};
+
 struct gt_address_spaces {
-	struct gt_hash by_number;	     /* → index in maps */
-	GT_ARRAY(struct gt_code_map *) maps; /* NULL: nothing is mapped */
+	struct gt_hash by_number; /* → index in spaces */
+	GT_ARRAY(struct gt_address_space) spaces;
 	uint64_t last_id;
 };
 

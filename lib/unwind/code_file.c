@@ -40,7 +40,7 @@ static uint64_t hash_file(const char *path, const char *build_id)
 }
 
 int gt_code_files_add(struct gt_code_files *files, const struct gt_mapping *mapping,
-		      uint32_t *ret_file)
+		      uint32_t *ret_number)
 {
 	char build_id[GT_BUILD_ID_MAX * 2 + 1] = "";
 	struct gt_code_file *file;
@@ -55,7 +55,7 @@ int gt_code_files_add(struct gt_code_files *files, const struct gt_mapping *mapp
 		if (strcmp(files->files.items[i].path, mapping->path) != 0 ||
 		    strcmp(files->files.items[i].build_id, build_id) != 0)
 			continue;
-		*ret_file = i;
+		*ret_number = i;
 		return 0;
 	}
 	file = gt_array_push(&files->files);
@@ -66,7 +66,7 @@ int gt_code_files_add(struct gt_code_files *files, const struct gt_mapping *mapp
 	file->path = strdup(mapping->path);
 	if (!file->path || gt_hash_set(&files->by_content, hash, files->files.count - 1) < 0)
 		return gt_error_oom();
-	*ret_file = files->files.count - 1;
+	*ret_number = files->files.count - 1;
 	return 0;
 }
 
@@ -81,17 +81,11 @@ static bool has_gil(const struct gt_unwinder_spec *spec, const struct gt_code_fi
 	return spec->gil_path && strcmp(file->path, spec->gil_path) == 0;
 }
 
-/* Reads the file's tables, where there is a file. What cannot be read, stays empty. */
-static int open_file(const struct gt_unwinder_spec *spec, struct gt_code_file *file)
+static int read_tables(struct gt_code_file *file)
 {
-	int r;
+	int r = 0;
 
-	file->is_opened = true;
-	r = gt_find_code_file(spec, file->path, file->build_id, &file->elf);
-	file->has_gil = has_gil(spec, file);
-	if (r == -ENOENT)
-		return 0;
-	if (r == 0 && gt_elf_is_stripped(file->elf)) {
+	if (gt_elf_is_stripped(file->elf)) {
 		r = gt_elf_open_debug_file(file->elf, &file->debug_file);
 		r = r == -ENOENT ? 0 : r;
 	}
@@ -100,14 +94,50 @@ static int open_file(const struct gt_unwinder_spec *spec, struct gt_code_file *f
 	return r < 0 ? r : gt_cfi_new(file->elf, file->debug_file, &file->cfi);
 }
 
+/* Where there is no file, or it is broken, what cannot be read stays empty. */
+static int open_file(const struct gt_unwinder_spec *spec, struct gt_code_file *file)
+{
+	struct gt_log_capture said;
+	char *text;
+	int r;
+
+	file->is_opened = true;
+	r = gt_find_code_file(spec, file->path, file->build_id, &file->elf);
+	file->has_gil = has_gil(spec, file);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	gt_log_start_capture(&said);
+	r = read_tables(file);
+	text = gt_log_end_capture(&said);
+	if (text)
+		gt_debug("%s", text);
+	free(text);
+	return r == -ENOMEM ? gt_error_oom() : 0;
+}
+
+/*
+ * The dynamic loader starts in assembler of which no table tells, and which calls all functions
+ * that set libraries up. Nobody has called it.
+ */
+static bool is_start(const struct gt_elf *elf, uint64_t address)
+{
+	const uint64_t length = 256;
+
+	return address >= gt_elf_entry(elf) && address - gt_elf_entry(elf) < length;
+}
+
 bool gt_code_file_rule(struct gt_code_files *files, uint32_t number, uint64_t offset,
 		       struct gt_cfi_rule *ret)
 {
 	struct gt_code_file *file = &files->files.items[number];
 	uint64_t address;
 
-	return file->cfi && gt_elf_offset_to_address(file->elf, offset, &address) &&
-	       gt_cfi_find(file->cfi, address, ret);
+	if (!file->cfi || !gt_elf_offset_to_address(file->elf, offset, &address))
+		return false;
+	if (gt_cfi_find(file->cfi, address, ret))
+		return true;
+	*ret = (struct gt_cfi_rule){.from[GT_CFI_RETURN] = GT_CFI_UNDEFINED};
+	return is_start(file->elf, address);
 }
 
 /* The name of what is at OFFSET, or NULL. */
@@ -205,7 +235,7 @@ int gt_code_file_frame(struct gt_code_files *files, uint32_t number, uint64_t of
 
 	if (!file->is_opened) {
 		r = open_file(files->spec, file);
-		if (r == -ENOMEM)
+		if (r < 0)
 			return r;
 	}
 	name = find_name(file, offset);

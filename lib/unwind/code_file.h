@@ -39,12 +39,12 @@ void gt_code_files_clear(struct gt_code_files *files);
 
 /* The number of the file of a mapping. 0 or -ENOMEM. */
 int gt_code_files_add(struct gt_code_files *files, const struct gt_mapping *mapping,
-		      uint32_t *ret_file);
+		      uint32_t *ret_number);
 
-/* The rule for the code at OFFSET of the file. False when there is none. */
-bool gt_code_file_rule(struct gt_code_files *files, uint32_t file, uint64_t offset,
+/* The rule for the code at OFFSET of the file of that number. False when there is none. */
+bool gt_code_file_rule(struct gt_code_files *files, uint32_t number, uint64_t offset,
 		       struct gt_cfi_rule *ret);
 
 /* The frame of a thread that is at OFFSET of the file. 0 or -ENOMEM. */
-int gt_code_file_frame(struct gt_code_files *files, uint32_t file, uint64_t offset,
+int gt_code_file_frame(struct gt_code_files *files, uint32_t number, uint64_t offset,
 		       struct gt_stacks *stacks, uint32_t *ret_frame);

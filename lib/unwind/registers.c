@@ -52,11 +52,11 @@ bool gt_registers_read(const struct gt_stack_sample *sample, struct gt_registers
 	ret->known = 0;
 	if (!numbers || !gt_stack_sample_register(sample, PC, ret_pc))
 		return false;
-	for (uint8_t number = 0; number < ARRAY_SIZE(perf_numbers); number++) {
+	for (size_t number = 0; number < ARRAY_SIZE(perf_numbers); number++) {
 		uint64_t value;
 
 		if (gt_stack_sample_register(sample, perf_numbers[number], &value))
-			gt_registers_set(ret, number, value);
+			gt_registers_set(ret, (uint8_t)number, value);
 	}
 	return ret->known & UINT64_C(1) << numbers->stack_pointer;
 }

@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-/*
- * Nothing is ever mapped below. Where a program starts, there is the number of its arguments in
- * place of a return address, or a 0 that was put there.
- */
-#define LOWEST_PC 4096u
-
 /* GT_STEP_CALLER when VALUE was read. */
 static enum gt_step read_stack(const struct gt_walk *walk, uint64_t address, uint64_t *ret)
 {
@@ -110,7 +104,7 @@ enum gt_step gt_walk_step(struct gt_walk *walk, const struct gt_cfi_rule *rule)
 		if (steps[slot] == GT_STEP_CALLER)
 			gt_registers_set(&walk->registers, walk->numbers->slots[slot],
 					 values[slot]);
-	return walk->pc < LOWEST_PC ? GT_STEP_END : GT_STEP_CALLER;
+	return walk->pc == 0 ? GT_STEP_END : GT_STEP_CALLER;
 }
 
 enum gt_step gt_walk_step_by_frame_pointer(struct gt_walk *walk)

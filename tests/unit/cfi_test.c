@@ -164,6 +164,38 @@ static void test_a_realigned_stack_is_followed(void **state)
 	assert_int_equal(rule.offsets[GT_CFI_RETURN], -8);
 }
 
+/* An epilogue in the midst of a function, behind which all is as it was before. */
+__asm__(".text\n"
+	".type restoring_code, @function\n"
+	"restoring_code:\n"
+	".cfi_startproc\n"
+	"	push %rbx\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_remember_state\n"
+	"	pop %rbx\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"restoring_code_epilogue:\n"
+	"	ret\n"
+	"	.cfi_restore_state\n"
+	"restoring_code_body:\n"
+	"	nop\n"
+	"	pop %rbx\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size restoring_code, . - restoring_code\n");
+extern const char restoring_code[], restoring_code_epilogue[], restoring_code_body[];
+
+static void test_a_restored_state_is_no_earlier_row(void **state)
+{
+	(void)state;
+	assert_int_equal(rule_at(restoring_code_body).cfa_offset, 16);
+	assert_int_equal(rule_at(restoring_code_epilogue).cfa_offset, 8);
+	assert_int_equal(rule_at(restoring_code_body + 1).cfa_offset, 16);
+	assert_int_equal(rule_at(restoring_code + 1).cfa_offset, 16);
+	assert_int_equal(rule_at(restoring_code).cfa_offset, 8);
+}
+
 const void *odd_code(void);
 __asm__(".text\n"
 	".type odd_code, @function\n"
@@ -265,6 +297,7 @@ int main(void)
 		cmocka_unit_test(test_rows_are_kept_apart),
 #ifdef __x86_64__
 		cmocka_unit_test(test_a_realigned_stack_is_followed),
+		cmocka_unit_test(test_a_restored_state_is_no_earlier_row),
 		cmocka_unit_test(test_odd_rules_are_told_apart),
 #endif
 		cmocka_unit_test(test_stubs_of_a_plt_have_a_rule),

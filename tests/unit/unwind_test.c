@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include <execinfo.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,10 +14,12 @@
 #include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include "base/io.h"
 #include "base/strings.h"
 #include "elf/elf_file.h"
+#include "elf/names.h"
 #include "unwind/address_space.h"
 #include "unwind/unwinder.h"
 
@@ -131,8 +132,8 @@ struct moment {
 	uint64_t mask;
 	uint32_t stack_bytes;
 	unsigned char stack[STACK_BYTES];
-	void *callers[MAX_DEPTH];
-	int depth;
+	uint64_t callers[MAX_DEPTH];
+	uint32_t depth;
 };
 
 static struct gt_stack_sample sample_of(const struct moment *moment)
@@ -187,6 +188,16 @@ static RAW void copy_stack(uint64_t from, struct moment *ret)
 		ret->stack[i] = ((const volatile unsigned char *)(uintptr_t)from)[i];
 }
 
+/* backtrace() is not asked: sanitizers have one of their own. */
+static _Unwind_Reason_Code add_caller(struct _Unwind_Context *context, void *data)
+{
+	struct moment *moment = data;
+
+	if (moment->depth < MAX_DEPTH && _Unwind_GetIP(context) != 0)
+		moment->callers[moment->depth++] = _Unwind_GetIP(context);
+	return _URC_NO_REASON;
+}
+
 static RAW void capture(struct moment *ret)
 {
 	ucontext_t context;
@@ -198,7 +209,8 @@ static RAW void capture(struct moment *ret)
 #elif defined(__aarch64__)
 	copy_stack(context.uc_mcontext.sp, ret);
 #endif
-	ret->depth = backtrace(ret->callers, MAX_DEPTH);
+	ret->depth = 0;
+	_Unwind_Backtrace(add_caller, ret);
 }
 
 /* So that a call is not the last thing that a function does: it would become a jump. */
@@ -241,17 +253,21 @@ static RAW void recurse(struct moment *ret, int levels)
 	depth--;
 }
 
+struct element {
+	struct moment *moment;
+};
+
 static int compare(const void *a, const void *b)
 {
-	recurse(*(struct moment *const *)a, 4);
 	(void)b;
+	recurse(((const struct element *)a)->moment, 4);
 	return 0;
 }
 
 /* With libc's code between ours. */
 static RAW void capture_from_deep_inside(struct moment *ret)
 {
-	struct moment *two[] = {ret, ret};
+	struct element two[] = {{ret}, {ret}};
 
 	qsort(two, 2, sizeof(two[0]), compare);
 	depth++;
@@ -273,8 +289,8 @@ static void test_a_stack_is_unwound_as_libgcc_does(void **state)
 	count = gt_unwinder_offsets(unwinder, &offsets);
 	assert_int_equal(count, moment.depth);
 	/* In capture() itself, the two were called from different places. */
-	for (int i = 1; i < moment.depth; i++) {
-		uint64_t address = (uint64_t)(uintptr_t)moment.callers[i] - 1;
+	for (uint32_t i = 1; i < moment.depth; i++) {
+		uint64_t address = moment.callers[i] - 1;
 		const struct gt_mapping *mapping = mapping_of(address);
 
 		assert_non_null(mapping);
@@ -474,6 +490,36 @@ static void test_files_are_found(void **state)
 	rmdir(folder);
 }
 
+/* The kernel's own code, which is in no file. */
+static void test_the_vdso_has_names(void **state)
+{
+	_cleanup_(gt_unwinder_freep) struct gt_unwinder *unwinder = new_unwinder(NULL);
+	const struct gt_mapping *vdso = NULL;
+	struct gt_elf *elf = NULL;
+	gt_elf_functions names = {0};
+	struct gt_stack_sample sample;
+	uint64_t registers[2], offset;
+	_cleanup_free_ char *expected = NULL;
+
+	(void)state;
+	for (uint32_t i = 0; i < mapping_count; i++)
+		if (strcmp(mappings[i].path, "[vdso]") == 0)
+			vdso = &mappings[i];
+	if (!vdso)
+		skip();
+	assert_int_equal(gt_elf_open_memory((const void *)(uintptr_t)vdso->start, vdso->length,
+					    "[vdso]", &elf),
+			 0);
+	assert_int_equal(gt_elf_names_read(elf, NULL, &names), 0);
+	assert_true(names.count > 0);
+	assert_true(gt_elf_address_to_offset(elf, names.items[0].start, &offset));
+	sample = sample_at(registers, vdso->start + offset);
+	expected = gt_format("%s [cut]", names.items[0].name);
+	expect_names(unwinder, SPACE, &sample, expected);
+	gt_array_clear(&names);
+	gt_elf_close(elf);
+}
+
 static void test_memory_of_no_file_is_one_frame(void **state)
 {
 	(void)state;
@@ -655,6 +701,7 @@ int main(void)
 		cmocka_unit_test(test_a_short_copy_ends_in_a_mark),
 		cmocka_unit_test(test_a_broken_stack_ends_in_a_mark),
 		cmocka_unit_test(test_files_are_found),
+		cmocka_unit_test(test_the_vdso_has_names),
 		cmocka_unit_test(test_memory_of_no_file_is_one_frame),
 		cmocka_unit_test(test_waits_for_the_gil_are_recognised),
 		cmocka_unit_test(test_take_gil_is_recognised_by_its_name),
