@@ -118,38 +118,26 @@ int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **re
 	return 0;
 }
 
-/* Copies the first SIZE bytes of a record, which may be in two pieces. */
-static void copy_start(const struct gt_ring_record *record, void *to, size_t size)
-{
-	size_t first = GT_MIN(size, (size_t)record->first_size);
-
-	memcpy(to, record->first, first);
-	memcpy((uint8_t *)to + first, record->second, size - first);
-}
-
 static void count_record(struct gt_pass *pass, struct pass_ring *ring,
 			 const struct gt_ring_record *record)
 {
 	struct perf_record_lost lost;
 	struct sample_start sample;
 
-	if (record->header.type == PERF_RECORD_SAMPLE && record->header.size >= sizeof(sample)) {
-		copy_start(record, &sample, sizeof(sample));
+	if (record->header.type == PERF_RECORD_SAMPLE &&
+	    gt_ring_record_copy(record, 0, &sample, sizeof(sample))) {
 		if (pass->counts.samples == 0)
 			pass->first_ns = sample.time_ns;
 		pass->first_ns = GT_MIN(pass->first_ns, sample.time_ns);
 		pass->last_ns = GT_MAX(pass->last_ns, sample.time_ns);
 		pass->counts.samples++;
-	} else if (record->header.type == PERF_RECORD_LOST && record->header.size >= sizeof(lost)) {
-		copy_start(record, &lost, sizeof(lost));
+	} else if (record->header.type == PERF_RECORD_LOST &&
+		   gt_ring_record_copy(record, 0, &lost, sizeof(lost))) {
 		ring->lost += lost.lost;
 	}
 }
 
-/*
- * Writes what one ring holds, and no more than a full one: else a fast writer would keep the others
- * waiting. *RET_BYTES: how much it was.
- */
+/* Writes what one ring holds. *RET_BYTES: how much it was. */
 static int drain_ring(struct gt_pass *pass, struct pass_ring *ring, uint64_t *ret_bytes)
 {
 	uint64_t start = ring->ring.position;
@@ -158,8 +146,7 @@ static int drain_ring(struct gt_pass *pass, struct pass_ring *ring, uint64_t *re
 
 	if (!gt_ring_begin(&ring->ring))
 		return 0;
-	while (r == 0 && ring->ring.position - start < ring->ring.bytes &&
-	       gt_ring_next(&ring->ring, &record)) {
+	while (r == 0 && gt_ring_next(&ring->ring, &record)) {
 		count_record(pass, ring, &record);
 		r = gt_perfdata_writer_append(pass->writer, record.first, record.first_size);
 		if (r == 0 && record.second_size > 0)
