@@ -80,6 +80,7 @@ static int read_header(struct gt_elf *elf)
 	if (header.e_shoff > elf->image_size)
 		return broken(elf, "the section table", header.e_shoff, "is outside of the file");
 	elf->machine = header.e_machine;
+	elf->entry = header.e_entry;
 	return 0;
 }
 
@@ -277,6 +278,11 @@ uint16_t gt_elf_machine(const struct gt_elf *elf)
 const char *gt_elf_build_id(const struct gt_elf *elf)
 {
 	return elf->build_id;
+}
+
+uint64_t gt_elf_entry(const struct gt_elf *elf)
+{
+	return elf->entry;
 }
 
 /* The bytes of a segment that only exist in memory (.bss) have no offset. */

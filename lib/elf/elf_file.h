@@ -81,6 +81,9 @@ bool gt_elf_is_current(const struct gt_elf *elf);
 
 uint16_t gt_elf_machine(const struct gt_elf *elf); /* EM_X86_64, EM_AARCH64 */
 
+/* The address at which a program, or the dynamic loader, starts. Of other libraries, any. */
+uint64_t gt_elf_entry(const struct gt_elf *elf);
+
 /* The build-id in lower-case hexadecimal, "" when the file has none. Owned by the gt_elf. */
 const char *gt_elf_build_id(const struct gt_elf *elf);
 

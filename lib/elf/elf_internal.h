@@ -27,6 +27,7 @@ struct gt_elf {
 			      */
 	Elf *handle;
 	uint16_t machine;
+	uint64_t entry; /* where a program starts */
 	char build_id[GT_BUILD_ID_MAX * 2 + 1];
 	GT_ARRAY(GElf_Phdr) loads; /* PT_LOAD segments; what they load lies within the file */
 	GT_ARRAY(struct gt_elf_section) sections;

@@ -77,7 +77,8 @@ struct gt_perf_record {
 		struct {
 			uint64_t value, enabled_ns,
 				running_ns; /* times of the counter; 0: not told */
-		} read; /* PERF_RECORD_READ: what a thread has counted of the event */
+		} read; /* PERF_RECORD_READ: what a thread has counted of the event; of events
+			   that are read as a group, all 0 */
 		struct {
 			uint32_t ppid, ptid;
 		} task; /* PERF_RECORD_FORK, PERF_RECORD_EXIT */

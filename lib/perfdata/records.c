@@ -5,6 +5,9 @@
 
 #include "perfdata/reader.h"
 
+/* PERF_SAMPLE_BRANCH_COUNTERS, from Linux 6.8 on: a word for each branch, behind them all. */
+#define BRANCH_COUNTERS (UINT64_C(1) << 19)
+
 static struct perf_event_header load_header(const void *record)
 {
 	struct perf_event_header header;
@@ -88,33 +91,117 @@ static bool skip_read(struct gt_span *body, uint64_t read_format)
 					  sizeof(uint64_t));
 }
 
+/* The call chain: a count, and that many addresses. */
+static bool read_call_chain(struct gt_span *body, struct gt_perf_record *ret)
+{
+	uint64_t count;
+
+	if (!gt_span_read(body, &count, sizeof(count)) || count > UINT16_MAX)
+		return false;
+	ret->sample.frames = gt_span_take(body, count * sizeof(uint64_t));
+	ret->sample.frame_count = (uint32_t)count;
+	return ret->sample.frames;
+}
+
+/* Steps over PERF_SAMPLE_BRANCH_STACK: a count, and branches of three words and what is asked for.
+ */
+static bool skip_branches(struct gt_span *body, uint64_t branch_sample_type)
+{
+	const uint64_t entry_size = 3 * sizeof(uint64_t);
+	uint64_t count;
+
+	if (!gt_span_read(body, &count, sizeof(count)) || count > UINT16_MAX)
+		return false;
+	if ((branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) &&
+	    !gt_span_take(body, sizeof(uint64_t)))
+		return false;
+	if (!gt_span_take(body, count * entry_size))
+		return false;
+	return !(branch_sample_type & BRANCH_COUNTERS) ||
+	       gt_span_take(body, count * sizeof(uint64_t));
+}
+
+/* None of a kernel thread; those of a 32-bit program are others than the mask has for us. */
+static bool read_registers(struct gt_span *body, uint64_t mask, struct gt_perf_record *ret)
+{
+	const void *registers;
+	uint64_t abi;
+
+	if (!gt_span_read(body, &abi, sizeof(abi)))
+		return false;
+	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
+		return true;
+	registers = gt_span_take(body, (uint64_t)__builtin_popcountll(mask) * sizeof(uint64_t));
+	if (!registers)
+		return false;
+	if (abi == PERF_SAMPLE_REGS_ABI_64 && mask != 0) {
+		ret->sample.registers = registers;
+		ret->sample.register_mask = mask;
+	}
+	return true;
+}
+
+/* The room that the stack had, that many bytes, and how many of them are of the stack. */
+static bool read_stack(struct gt_span *body, struct gt_perf_record *ret)
+{
+	uint64_t size, used;
+	const void *stack;
+
+	if (!gt_span_read(body, &size, sizeof(size)))
+		return false;
+	if (size == 0)
+		return true;
+	stack = gt_span_take(body, size);
+	if (!stack || !gt_span_read(body, &used, sizeof(used)) || used > size)
+		return false;
+	ret->sample.stack = stack;
+	ret->sample.stack_bytes = (uint32_t)used;
+	ret->sample.stack_is_cut = used == size;
+	return true;
+}
+
+/* What a sample may have behind its fields of fixed size, in this order. */
+static const char *parse_sample_body(const struct perf_event_attr *attr, struct gt_span body,
+				     struct gt_perf_record *ret)
+{
+	uint64_t sample_type = attr->sample_type;
+
+	if ((sample_type & PERF_SAMPLE_READ) && !skip_read(&body, attr->read_format))
+		return "the counters of a sample go past its end";
+	if ((sample_type & PERF_SAMPLE_CALLCHAIN) && !read_call_chain(&body, ret))
+		return "the call chain of a sample goes past its end";
+	if (sample_type & PERF_SAMPLE_RAW) {
+		if (!gt_span_read(&body, &ret->sample.raw_size, sizeof(ret->sample.raw_size)))
+			return "a sample ends before its raw data";
+		ret->sample.raw = gt_span_take(&body, ret->sample.raw_size);
+		if (!ret->sample.raw)
+			return "the raw data of a sample goes past its end";
+	}
+	if (!(sample_type & (PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)))
+		return NULL;
+	if ((sample_type & PERF_SAMPLE_BRANCH_STACK) &&
+	    !skip_branches(&body, attr->branch_sample_type))
+		return "the branches of a sample go past its end";
+	if ((sample_type & PERF_SAMPLE_REGS_USER) &&
+	    !read_registers(&body, attr->sample_regs_user, ret))
+		return "the registers of a sample go past its end";
+	if ((sample_type & PERF_SAMPLE_STACK_USER) && !read_stack(&body, ret))
+		return "the stack of a sample goes past its end";
+	return NULL;
+}
+
 static const char *parse_sample(const struct gt_reader_event *event, const uint8_t *record,
 				struct gt_perf_record *ret)
 {
 	const struct gt_record_layout *layout = &event->layout;
-	uint64_t sample_type = event->attr.sample_type, frames;
 	struct gt_span body = {.at = record + layout->sample_fixed, .end = record + ret->size};
 
 	if (layout->sample_tid) {
 		ret->pid = gt_load_u32(record + layout->sample_tid);
 		ret->tid = gt_load_u32(record + layout->sample_tid + sizeof(uint32_t));
 	}
-	ret->sample.raw = NULL;
-	ret->sample.raw_size = 0;
-	if (!(sample_type & PERF_SAMPLE_RAW))
-		return NULL;
-	if ((sample_type & PERF_SAMPLE_READ) && !skip_read(&body, event->attr.read_format))
-		return "the counters of a sample go past its end";
-	if ((sample_type & PERF_SAMPLE_CALLCHAIN) &&
-	    (!gt_span_read(&body, &frames, sizeof(frames)) || frames > UINT16_MAX ||
-	     !gt_span_take(&body, frames * sizeof(uint64_t))))
-		return "the call chain of a sample goes past its end";
-	if (!gt_span_read(&body, &ret->sample.raw_size, sizeof(ret->sample.raw_size)))
-		return "a sample ends before its raw data";
-	ret->sample.raw = gt_span_take(&body, ret->sample.raw_size);
-	if (!ret->sample.raw)
-		return "the raw data of a sample goes past its end";
-	return NULL;
+	memset(&ret->sample, 0, sizeof(ret->sample));
+	return parse_sample_body(&event->attr, body, ret);
 }
 
 /* The two ids that most records begin with. */
@@ -185,6 +272,23 @@ static const char *parse_lost(struct gt_span body, struct gt_perf_record *ret)
 	return NULL;
 }
 
+/* Of a group, the values of all its counters are there, and none is told to be the event's. */
+static const char *parse_read(struct gt_span body, uint64_t read_format, struct gt_perf_record *ret)
+{
+	memset(&ret->read, 0, sizeof(ret->read));
+	if (!read_ids(&body, ret))
+		return "a record of a counter is too short";
+	if (read_format & PERF_FORMAT_GROUP)
+		return NULL;
+	if (!gt_span_read(&body, &ret->read.value, sizeof(ret->read.value)) ||
+	    ((read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) &&
+	     !gt_span_read(&body, &ret->read.enabled_ns, sizeof(ret->read.enabled_ns))) ||
+	    ((read_format & PERF_FORMAT_TOTAL_TIME_RUNNING) &&
+	     !gt_span_read(&body, &ret->read.running_ns, sizeof(ret->read.running_ns))))
+		return "a record of a counter is too short";
+	return NULL;
+}
+
 static const char *parse_other(const struct gt_reader_event *event, const uint8_t *record,
 			       struct gt_perf_record *ret)
 {
@@ -208,6 +312,8 @@ static const char *parse_other(const struct gt_reader_event *event, const uint8_
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
 		return parse_lost(body, ret);
+	case PERF_RECORD_READ:
+		return parse_read(body, event->attr.read_format, ret);
 	default:
 		return NULL;
 	}

@@ -73,6 +73,12 @@ void gt_unwinder_exec(struct gt_unwinder *unwinder,
 int gt_unwinder_unwind(struct gt_unwinder *unwinder, uint32_t space,
 		       const struct gt_stack_sample *sample, uint32_t *ret_stack);
 
+/*
+ * Where the user frames of the stack that was unwound last are in their files, innermost first: how
+ * many, and their offsets, which are owned by the unwinder. For who compares them with others'.
+ */
+uint32_t gt_unwinder_offsets(const struct gt_unwinder *unwinder, const uint64_t **ret_offsets);
+
 /* All stacks so far. Owned by the unwinder. */
 struct gt_stacks *gt_unwinder_stacks(struct gt_unwinder *unwinder);
 

@@ -417,6 +417,219 @@ static void test_raw_data_is_found_behind_other_fields(void **state)
 	builder_clear(&builder);
 }
 
+/* perf record --call-graph dwarf of one event, with branches before the registers. */
+struct stack_sample {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint64_t frame_count, frames[2];
+	struct builder_raw raw;
+	uint64_t branch_count, branch_index, branches[2][3];
+	uint64_t abi, registers[3];
+	uint64_t stack_size;
+	uint8_t stack[32];
+	uint64_t stack_used;
+	uint64_t weight;
+};
+
+enum { STACK_MASK = 0x181 };
+
+static struct stack_sample stack_sample(void)
+{
+	struct stack_sample sample = {
+		.header = {.type = PERF_RECORD_SAMPLE, .size = sizeof(sample)},
+		.pid = BUILDER_PID,
+		.tid = 9,
+		.time_ns = 33,
+		.frame_count = 2,
+		.frames = {(uint64_t)PERF_CONTEXT_USER, 0x1234},
+		.raw = builder_raw(9, 0xabc),
+		.branch_count = 2,
+		.abi = PERF_SAMPLE_REGS_ABI_64,
+		.registers = {7, 8, 9},
+		.stack_size = 32,
+		.stack = "the stack",
+		.stack_used = 24,
+	};
+
+	return sample;
+}
+
+/* Reads SIZE bytes of SAMPLE. 1, or the error. The record is good as long as *RET_PERFDATA. */
+static int read_stack_sample(const struct stack_sample *sample, size_t size,
+			     struct gt_perfdata **ret_perfdata, struct gt_perf_record *ret)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.config = 1001,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN |
+			       PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_REGS_USER |
+			       PERF_SAMPLE_STACK_USER | PERF_SAMPLE_WEIGHT,
+		.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_HW_INDEX,
+		.sample_regs_user = STACK_MASK,
+		.sample_stack_user = 32,
+		.sample_id_all = 1,
+	};
+	struct stack_sample cut = *sample;
+	_cleanup_(builder_clear) struct builder builder;
+
+	builder_init(&builder);
+	builder.only_attr = &attr;
+	cut.header.size = (uint16_t)size;
+	builder_put(&builder, &cut, size);
+	*ret_perfdata = open_built(&builder);
+	return gt_perfdata_next(*ret_perfdata, ret);
+}
+
+static void test_stacks_are_given(void **state)
+{
+	struct stack_sample sample = stack_sample();
+	struct gt_perfdata *perfdata;
+	struct gt_perf_record record;
+
+	(void)state;
+	assert_int_equal(read_stack_sample(&sample, sizeof(sample), &perfdata, &record), 1);
+	assert_int_equal(record.tid, 9);
+	assert_int_equal(record.sample.raw_size, sample.raw.size);
+	assert_int_equal(record.sample.frame_count, 2);
+	assert_memory_equal(record.sample.frames, sample.frames, sizeof(sample.frames));
+	assert_memory_equal(record.sample.registers, sample.registers, sizeof(sample.registers));
+	assert_int_equal(record.sample.register_mask, STACK_MASK);
+	assert_int_equal(record.sample.stack_bytes, 24);
+	assert_memory_equal(record.sample.stack, sample.stack, 24);
+	assert_false(record.sample.stack_is_cut);
+	gt_perfdata_close(perfdata);
+
+	sample.stack_used = 32;
+	assert_int_equal(read_stack_sample(&sample, sizeof(sample), &perfdata, &record), 1);
+	assert_int_equal(record.sample.stack_bytes, 32);
+	assert_true(record.sample.stack_is_cut);
+	gt_perfdata_close(perfdata);
+}
+
+/* Other registers have other numbers there. */
+static void test_registers_of_32_bits_are_none(void **state)
+{
+	struct stack_sample sample = stack_sample();
+	struct gt_perfdata *perfdata;
+	struct gt_perf_record record;
+
+	(void)state;
+	sample.abi = PERF_SAMPLE_REGS_ABI_32;
+	assert_int_equal(read_stack_sample(&sample, sizeof(sample), &perfdata, &record), 1);
+	assert_null(record.sample.registers);
+	assert_int_equal(record.sample.register_mask, 0);
+	assert_int_equal(record.sample.stack_bytes, 24);
+	gt_perfdata_close(perfdata);
+}
+
+/* A thread of the kernel: no registers are behind the word, and nothing is behind the size. */
+static void test_samples_without_a_user_have_no_stack(void **state)
+{
+	struct stack_sample sample = stack_sample();
+	struct gt_perfdata *perfdata;
+	struct gt_perf_record record;
+	size_t size = offsetof(struct stack_sample, registers) + sizeof(uint64_t);
+
+	(void)state;
+	sample.abi = PERF_SAMPLE_REGS_ABI_NONE;
+	sample.registers[0] = 0; /* where the size of the stack is */
+	assert_int_equal(read_stack_sample(&sample, size, &perfdata, &record), 1);
+	assert_null(record.sample.registers);
+	assert_null(record.sample.stack);
+	assert_int_equal(record.sample.stack_bytes, 0);
+	assert_int_equal(record.sample.frame_count, 2);
+	gt_perfdata_close(perfdata);
+}
+
+/* Wherever it ends before the last field that is read, and whatever its counts and sizes are. */
+static void test_stacks_are_not_read_past_their_sample(void **state)
+{
+	struct stack_sample good = stack_sample(), sample;
+	uint64_t *const sizes[] = {
+		&sample.frame_count,
+		&sample.branch_count,
+		&sample.stack_size,
+		&sample.stack_used,
+	};
+	struct gt_perfdata *perfdata;
+	struct gt_perf_record record;
+
+	(void)state;
+	hide_messages();
+	for (size_t size = offsetof(struct stack_sample, frame_count);
+	     size < offsetof(struct stack_sample, weight); size += sizeof(uint64_t)) {
+		assert_int_equal(read_stack_sample(&good, size, &perfdata, &record), -EBADMSG);
+		gt_perfdata_close(perfdata);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		for (uint32_t shift = 6; shift < 64; shift++) {
+			sample = good;
+			*sizes[i] = UINT64_C(1) << shift;
+			assert_int_equal(
+				read_stack_sample(&sample, sizeof(sample), &perfdata, &record),
+				-EBADMSG);
+			gt_perfdata_close(perfdata);
+		}
+	free(take_messages());
+}
+
+/* A PERF_RECORD_READ of SIZE bytes of VALUES, of an event that is read in FORMAT. */
+static int read_count(uint64_t format, const uint64_t *values, size_t size,
+		      struct gt_perf_record *ret)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+		.read_format = format,
+	};
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+	} start = {.header = {.type = PERF_RECORD_READ, .size = (uint16_t)(sizeof(start) + size)},
+		   .pid = BUILDER_PID,
+		   .tid = 8};
+	_cleanup_(gt_perfdata_closep) struct gt_perfdata *perfdata = NULL;
+	_cleanup_(builder_clear) struct builder builder;
+
+	builder_init(&builder);
+	builder.only_attr = &attr;
+	builder_put(&builder, &start, sizeof(start));
+	builder_put(&builder, values, size);
+	perfdata = open_built(&builder);
+	return gt_perfdata_next(perfdata, ret);
+}
+
+static void test_counts_of_threads_are_read(void **state)
+{
+	static const uint64_t values[] = {1000, 300, 200, 77};
+	const uint64_t enabled = PERF_FORMAT_TOTAL_TIME_ENABLED;
+	const uint64_t running = PERF_FORMAT_TOTAL_TIME_RUNNING;
+	struct gt_perf_record record;
+
+	(void)state;
+	assert_int_equal(
+		read_count(enabled | running | PERF_FORMAT_ID, values, sizeof(values), &record), 1);
+	assert_int_equal(record.type, PERF_RECORD_READ);
+	assert_int_equal(record.pid, BUILDER_PID);
+	assert_int_equal(record.tid, 8);
+	assert_int_equal(record.read.value, 1000);
+	assert_int_equal(record.read.enabled_ns, 300);
+	assert_int_equal(record.read.running_ns, 200);
+	assert_int_equal(read_count(running, values, 16, &record), 1);
+	assert_int_equal(record.read.value, 1000);
+	assert_int_equal(record.read.enabled_ns, 0);
+	assert_int_equal(record.read.running_ns, 300);
+	assert_int_equal(read_count(PERF_FORMAT_GROUP, values, sizeof(values), &record), 1);
+	assert_int_equal(record.tid, 8);
+	assert_int_equal(record.read.value, 0);
+	hide_messages();
+	assert_int_equal(read_count(0, values, 0, &record), -EBADMSG);
+	assert_int_equal(read_count(enabled | running, values, 16, &record), -EBADMSG);
+	free(take_messages());
+}
+
 /* The records of PLAIN, compressed PIECE bytes at a time. */
 static void compress(struct builder *builder, const struct builder *plain, size_t piece)
 {
@@ -680,6 +893,11 @@ int main(void)
 		cmocka_unit_test(test_tasks_are_taken_apart),
 		cmocka_unit_test(test_context_switches_are_passed_on),
 		cmocka_unit_test(test_raw_data_is_found_behind_other_fields),
+		cmocka_unit_test(test_stacks_are_given),
+		cmocka_unit_test(test_registers_of_32_bits_are_none),
+		cmocka_unit_test(test_samples_without_a_user_have_no_stack),
+		cmocka_unit_test(test_stacks_are_not_read_past_their_sample),
+		cmocka_unit_test(test_counts_of_threads_are_read),
 		cmocka_unit_test(test_compressed_records_are_read),
 		cmocka_unit_test(test_a_record_that_inflates_is_refused),
 		cmocka_unit_test(test_auxiliary_data_is_stepped_over),
