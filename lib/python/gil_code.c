@@ -323,6 +323,16 @@ static uint32_t find_whole(const struct gt_gil_code *code, uint32_t function)
 	return whole == UINT32_MAX ? function : whole;
 }
 
+/* Once. */
+static int need_entries(struct gt_gil_code *code)
+{
+	int r = code->has_entries ? 0 : find_entries(code);
+
+	if (r >= 0)
+		code->has_entries = true;
+	return r;
+}
+
 uint32_t gt_gil_code_whole(struct gt_gil_code *code, uint32_t function)
 {
 	uint32_t whole;
@@ -332,13 +342,52 @@ uint32_t gt_gil_code_whole(struct gt_gil_code *code, uint32_t function)
 	whole = gt_hash_get(&code->wholes, function);
 	if (whole != GT_HASH_NONE)
 		return whole;
-	if (!code->has_entries && find_entries(code) < 0)
+	if (need_entries(code) < 0)
 		return function;
-	code->has_entries = true;
 	whole = find_whole(code, function);
 	/* Out of memory, it is found out again the next time. */
 	(void)gt_hash_set(&code->wholes, function, whole);
 	return whole;
+}
+
+static bool has_part(const gt_gil_parts *parts, uint32_t function)
+{
+	gt_array_for_each (parts, part)
+		if (*part == function)
+			return true;
+	return false;
+}
+
+static int add_part(gt_gil_parts *parts, uint32_t function)
+{
+	uint32_t *part = gt_array_push(parts);
+
+	if (!part)
+		return gt_error_oom();
+	*part = function;
+	return 0;
+}
+
+int gt_gil_code_parts(struct gt_gil_code *code, uint32_t function, gt_gil_parts *ret)
+{
+	uint32_t before = 0;
+	int r = need_entries(code);
+
+	if (r >= 0)
+		r = add_part(ret, function);
+	/* What jumps to a part may be a part itself, which was not known as one before. */
+	while (r >= 0 && before < ret->count && ret->count <= MAX_PARTS) {
+		before = ret->count;
+		gt_array_for_each (&code->entries, entry) {
+			if (!has_part(ret, entry->from) || has_part(ret, entry->part) ||
+			    gt_gil_code_whole(code, entry->part) != function)
+				continue;
+			r = add_part(ret, entry->part);
+			if (r < 0)
+				return r;
+		}
+	}
+	return r;
 }
 
 static int read_targets(struct gt_gil_code *code)

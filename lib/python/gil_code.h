@@ -78,3 +78,11 @@ int gt_gil_code_find_calls(const struct gt_gil_code *code, const struct gt_hash 
  * part, and when several functions seem to jump there.
  */
 uint32_t gt_gil_code_whole(struct gt_gil_code *code, uint32_t function);
+
+typedef GT_ARRAY(uint32_t) gt_gil_parts;
+
+/*
+ * FUNCTION and all parts of it, by their indices, FUNCTION first. The caller clears RET, in any
+ * case. -ENOMEM, logged.
+ */
+int gt_gil_code_parts(struct gt_gil_code *code, uint32_t function, gt_gil_parts *ret);

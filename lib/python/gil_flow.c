@@ -154,6 +154,14 @@ static int step_take(struct walk *walk, const struct step *step, uint64_t call, 
 	return add_address(&walk->aftermath->retakes, behind);
 }
 
+/* Once a drop was requested, it may have to wait for switch_mutex, for switch_cond, and for both.
+ */
+static bool waits_for_switch(enum stage stage, enum gt_gil_callee callee)
+{
+	return stage == STAGE_UNLOCKED ||
+	       (stage == STAGE_SWITCHING && callee != GT_GIL_CALLEE_OTHER);
+}
+
 static int step_call(struct walk *walk, const struct step *step,
 		     const struct gt_instruction *instruction)
 {
@@ -173,6 +181,12 @@ static int step_call(struct walk *walk, const struct step *step,
 		if (is_in_take(walk, instruction->address))
 			return 0;
 		r = add_address(&walk->aftermath->switched, instruction->address);
+		if (r < 0)
+			return r;
+	}
+	if (waits_for_switch(step->stage, callee) && instruction->kind == GT_INSTRUCTION_CALL &&
+	    !is_in_take(walk, instruction->address)) {
+		r = add_address(&walk->aftermath->waits, behind);
 		if (r < 0)
 			return r;
 	}
@@ -257,4 +271,5 @@ void gt_gil_aftermath_clear(struct gt_gil_aftermath *aftermath)
 {
 	gt_array_clear(&aftermath->switched);
 	gt_array_clear(&aftermath->retakes);
+	gt_array_clear(&aftermath->waits);
 }

@@ -28,6 +28,7 @@ struct gt_gil_aftermath {
 	bool unlocks;		 /* the mutex is unlocked next: the release looks like one */
 	gt_gil_offsets switched; /* virtual addresses, in the order in which they were reached */
 	gt_gil_offsets retakes;
+	gt_gil_offsets waits; /* where the calls return to in which it waits for the switch */
 };
 
 /*

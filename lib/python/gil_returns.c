@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "python/gil_code.h"
+#include "python/gil_waits.h"
 #include "python/runtime_offsets.h"
 
 /* Between drop_gil and take_gil in the eval loop. There are none to five. */
@@ -90,6 +91,10 @@ static int find_functions(struct search *search)
 		if (strstr(function->name, ".part"))
 			return refuse(search, "take_gil or drop_gil is in pieces");
 		r = add_returns(search, i, is_take ? GT_GIL_SITE_ACQUIRED : GT_GIL_SITE_SWITCHED);
+		if (r < 0)
+			return r;
+		r = is_take ? gt_gil_waits_add(&search->sites.waits, function->start, function->end)
+			    : 0;
 		if (r < 0)
 			return r;
 		if (function->is_part)

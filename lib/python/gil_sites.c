@@ -16,6 +16,7 @@
 #include "python/gil_calls.h"
 #include "python/gil_code.h"
 #include "python/gil_flow.h"
+#include "python/gil_waits.h"
 
 /*
  * An interpreter signals at up to 15 places, and a program with many libraries linked in at some
@@ -68,6 +69,7 @@ void gt_gil_sites_clear(struct gt_gil_sites *sites)
 	for (uint32_t kind = 0; kind < GT_GIL_SITE_KINDS; kind++)
 		gt_array_clear(&sites->offsets[kind]);
 	gt_array_clear(&sites->calls);
+	gt_array_clear(&sites->waits);
 	sites->found_by = NULL;
 }
 
@@ -132,12 +134,17 @@ static enum relation relation_in_function(struct search *search, const struct gt
 
 static int add_take(struct search *search, const struct gt_gil_call *call)
 {
-	uint64_t entry = whole_function(search, call)->start;
+	uint32_t whole = gt_gil_code_whole(&search->code, call->function);
+	uint64_t entry = search->code.functions.items[whole].start;
+	int r;
 
 	if (is_in_take(search, call))
 		return 0;
 	if (gt_hash_set(&search->landmarks.takes, entry, 0) < 0)
 		return gt_error_oom();
+	r = gt_gil_waits_add_function(&search->code, whole, &search->sites.waits);
+	if (r < 0)
+		return r;
 	return gt_gil_sites_add(&search->sites, GT_GIL_SITE_TAKE, entry);
 }
 
@@ -262,6 +269,11 @@ static int follow_releases(struct search *search)
 			if (r < 0)
 				return r;
 		}
+		gt_array_for_each (&aftermath.waits, next) {
+			r = gt_gil_waits_add(&search->sites.waits, *next - 1, *next);
+			if (r < 0)
+				return r;
+		}
 	}
 	return 0;
 }
@@ -319,6 +331,7 @@ void gt_gil_sites_finish(const struct gt_elf *elf, struct gt_gil_sites *sites)
 	for (uint32_t kind = 0; kind < GT_GIL_SITE_KINDS; kind++)
 		finish_offsets(elf, &sites->offsets[kind]);
 	finish_calls(elf, &sites->calls);
+	gt_gil_waits_finish(elf, &sites->waits);
 }
 
 static int check_complete(const struct gt_elf *elf, const struct gt_gil_sites *sites)

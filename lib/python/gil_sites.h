@@ -67,8 +67,8 @@ struct gt_gil_sites {
 	/* By rising offset. Empty when the calls are such that an agent cannot tell them. */
 	gt_gil_call_sites calls;
 	/*
-	 * The code in which a thread that does not run waits for the GIL, by rising offset and apart
-	 * from one another: all of take_gil and its copies; and where drop_gil waits after a
+	 * The code in which a thread that does not run waits for the GIL, by rising offset and
+	 * apart from one another: all of take_gil and its copies; and where drop_gil waits after a
 	 * requested drop, the last byte of each call, wherever that was inlined. A frame of a stack
 	 * is in it when the byte before its return address is.
 	 */

@@ -14,7 +14,7 @@
 #include "python/gil_sites_json.h"
 
 /* To be raised whenever the search may find other sites than before. */
-#define CACHE_VERSION 3
+#define CACHE_VERSION 4
 
 #define MAX_FILE_BYTES 65536
 #define MAX_SITES 1024
@@ -96,6 +96,18 @@ static bool read_offsets(const struct gt_elf *elf, const json_t *array, gt_gil_o
 	return true;
 }
 
+static uint32_t add_to_checksum(const struct gt_elf *elf, uint64_t offset, uint32_t checksum)
+{
+	uint64_t address, size = 0;
+	const void *code = NULL;
+
+	if (gt_elf_offset_to_address(elf, offset, &address))
+		code = gt_elf_bytes_left(elf, address, &size);
+	if (!code)
+		return checksum;
+	return (uint32_t)crc32_z(checksum, code, (size_t)GT_MIN(size, UINT64_C(16)));
+}
+
 /*
  * Of the code at all sites: a build-id is no proof, tools edit files in place and leave it, and a
  * probe in the middle of an instruction breaks the program.
@@ -104,18 +116,11 @@ static uint32_t code_checksum(const struct gt_elf *elf, const struct gt_gil_site
 {
 	uint32_t checksum = 0;
 
-	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_KINDS; kind++) {
-		gt_array_for_each (&sites->offsets[kind], offset) {
-			uint64_t address, size = 0;
-			const void *code = NULL;
-
-			if (gt_elf_offset_to_address(elf, *offset, &address))
-				code = gt_elf_bytes_left(elf, address, &size);
-			if (code)
-				checksum = (uint32_t)crc32_z(checksum, code,
-							     (size_t)GT_MIN(size, UINT64_C(16)));
-		}
-	}
+	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_KINDS; kind++)
+		gt_array_for_each (&sites->offsets[kind], offset)
+			checksum = add_to_checksum(elf, *offset, checksum);
+	gt_array_for_each (&sites->waits, range)
+		checksum = add_to_checksum(elf, range->start, checksum);
 	return checksum;
 }
 
@@ -149,6 +154,23 @@ static bool read_calls(const struct gt_elf *elf, const json_t *array, gt_gil_cal
 	return true;
 }
 
+/* Each in the file, and in one piece. */
+static bool read_waits(const struct gt_elf *elf, const json_t *array, gt_elf_ranges *waits)
+{
+	if (json_array_size(array) > MAX_SITES || !gt_gil_waits_read_json(array, waits) ||
+	    waits->count == 0)
+		return false;
+	gt_array_for_each (waits, range) {
+		uint64_t first, last;
+
+		if (!gt_elf_offset_to_address(elf, range->start, &first) ||
+		    !gt_elf_offset_to_address(elf, range->end - 1, &last) ||
+		    last - first != range->end - 1 - range->start)
+			return false;
+	}
+	return true;
+}
+
 static bool read_sites(const struct gt_elf *elf, const json_t *object, struct gt_gil_sites *sites)
 {
 	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_KINDS; kind++) {
@@ -158,7 +180,8 @@ static bool read_sites(const struct gt_elf *elf, const json_t *object, struct gt
 		    (sites->offsets[kind].count == 0 && kind != GT_GIL_SITE_RETAKE))
 			return false;
 	}
-	return read_calls(elf, json_object_get(object, "calls"), &sites->calls);
+	return read_waits(elf, json_object_get(object, "waits"), &sites->waits) &&
+	       read_calls(elf, json_object_get(object, "calls"), &sites->calls);
 }
 
 /* All that is true of sites that were found is true of RET, or false is returned. */
@@ -213,6 +236,7 @@ static json_t *sites_json(const struct gt_elf *elf, const struct gt_gil_sites *s
 	gt_json_set(&object, "code", gt_json_integer(code_checksum(elf, sites)));
 	gt_gil_sites_set_json(&object, sites);
 	gt_json_set(&object, "calls", gt_gil_calls_json(&sites->calls));
+	gt_json_set(&object, "waits", gt_gil_waits_json(&sites->waits));
 	return object;
 }
 

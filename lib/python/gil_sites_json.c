@@ -55,3 +55,34 @@ bool gt_gil_calls_read_json(const json_t *array, gt_gil_call_sites *calls)
 	}
 	return true;
 }
+
+json_t *gt_gil_waits_json(const gt_elf_ranges *waits)
+{
+	json_t *array = json_array();
+
+	gt_array_for_each (waits, range)
+		gt_json_append(&array, json_pack("[I, I]", (json_int_t)range->start,
+						 (json_int_t)range->end));
+	return array;
+}
+
+bool gt_gil_waits_read_json(const json_t *array, gt_elf_ranges *waits)
+{
+	json_int_t start, end, last = 0;
+
+	if (!json_is_array(array))
+		return false;
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		struct gt_elf_range *range;
+
+		if (json_unpack(json_array_get(array, i), "[I, I !]", &start, &end) < 0 ||
+		    start < last || end <= start)
+			return false;
+		range = gt_array_push(waits);
+		if (!range)
+			return false;
+		*range = (struct gt_elf_range){.start = (uint64_t)start, .end = (uint64_t)end};
+		last = end;
+	}
+	return true;
+}

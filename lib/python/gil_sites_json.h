@@ -14,3 +14,12 @@ json_t *gt_gil_calls_json(const gt_gil_call_sites *calls);
 
 /* False for what is no such array. CALLS, empty before, may have been filled in part. */
 bool gt_gil_calls_read_json(const json_t *array, gt_gil_call_sites *calls);
+
+/* The code in which a thread waits for the GIL: [[start, end], …], as in struct gt_gil_sites. */
+json_t *gt_gil_waits_json(const gt_elf_ranges *waits);
+
+/*
+ * False for what is no such array, also where the ranges are out of order. WAITS, empty before, may
+ * have been filled in part.
+ */
+bool gt_gil_waits_read_json(const json_t *array, gt_elf_ranges *waits);

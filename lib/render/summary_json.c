@@ -2,9 +2,11 @@
 /* Integers in nanoseconds. A figure that is not known is null, and never 0. */
 #include "render/summary_json.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static json_t *python_json(const struct gt_report *report, const struct gt_process *process)
 {
@@ -51,25 +53,135 @@ static json_t *figure_if(bool is_known, uint64_t figure)
 	return is_known ? gt_json_integer(figure) : json_null();
 }
 
+/* Times by their reasons, those that there are. */
+static json_t *reasons_json(const uint64_t ns[static GT_SLEEP_REASONS])
+{
+	json_t *object = json_object();
+
+	for (enum gt_sleep_reason reason = 0; reason < GT_SLEEP_REASONS; reason++) {
+		const char *name = gt_sleep_reason_name(reason);
+
+		if (ns[reason] > 0)
+			gt_json_set(&object, name ? name : "unexplained",
+				    gt_json_integer(ns[reason]));
+	}
+	return object;
+}
+
 /*
  * running + runnable + sleep + disk + unknown = total, of which disk is in sleep as long as it is
- * null: context switches alone do not tell it.
+ * null: context switches alone do not tell it. With stacks, each of these two is told by its
+ * reasons besides.
  */
 static json_t *state_json(const struct gt_report *report, const struct gt_thread_stats *stats,
 			  bool knows_gil)
 {
+	bool has_stacks = report->stacks;
 	json_t *object;
 
 	if (!report->trace->has_states)
 		return json_null();
+	knows_gil = knows_gil || (has_stacks && report->trace->without_gil);
 	object = json_object();
 	gt_json_set(&object, "running_ns", gt_json_integer(stats->running_ns));
 	gt_json_set(&object, "runnable_ns", gt_json_integer(stats->runnable_ns));
 	gt_json_set(&object, "sleep_ns", gt_json_integer(stats->sleep_ns));
 	gt_json_set(&object, "sleep_gil_ns", figure_if(knows_gil, stats->sleep_gil_ns));
-	gt_json_set(&object, "disk_ns", json_null());
+	gt_json_set(&object, "disk_ns", figure_if(has_stacks, stats->uninterruptible_ns));
 	gt_json_set(&object, "unknown_ns", gt_json_integer(stats->state_unknown_ns));
+	gt_json_set(&object, "sleep",
+		    has_stacks ? reasons_json(stats->sleep_reason_ns) : json_null());
+	gt_json_set(&object, "uninterruptible",
+		    has_stacks ? reasons_json(stats->uninterruptible_reason_ns) : json_null());
 	return object;
+}
+
+/* What is counted, by the order of the figures: the scheduler's, and the trace's counters. */
+enum { COUNT_VOLUNTARY, COUNT_INVOLUNTARY, COUNT_MIGRATIONS, COUNTS_OF_SCHEDULER };
+
+#define MAX_COUNTS (COUNTS_OF_SCHEDULER + GT_COUNTERS_MAX)
+
+/* Negative: not known. */
+struct counts {
+	double values[MAX_COUNTS];
+};
+
+static struct counts counts_of(const struct gt_trace *trace, uint32_t index)
+{
+	const struct gt_thread *thread = &trace->threads.items[index];
+	struct counts counts = {
+		.values = {
+			[COUNT_VOLUNTARY] = (double)thread->voluntary_switches,
+			[COUNT_INVOLUNTARY] = (double)thread->involuntary_switches,
+			[COUNT_MIGRATIONS] = trace->has_cpus ? (double)thread->migrations : -1,
+		}};
+
+	for (uint32_t i = 0; i < trace->counter_count; i++)
+		counts.values[COUNTS_OF_SCHEDULER + i] = thread->counts[i];
+	return counts;
+}
+
+/* "minor-faults" → "minor_faults". */
+static void format_counter_key(const char *counter, char ret[static 64])
+{
+	bool is_time = strcmp(counter, "task-clock") == 0 || strcmp(counter, "cpu-clock") == 0;
+	size_t length = 0;
+
+	for (; counter[length] && length < 48; length++)
+		ret[length] = isalnum((unsigned char)counter[length]) ? counter[length] : '_';
+	strcpy(ret + length, is_time ? "_ns" : "");
+}
+
+static json_t *counts_json(const struct gt_trace *trace, const struct counts *counts)
+{
+	static const char *const keys[COUNTS_OF_SCHEDULER] = {
+		[COUNT_VOLUNTARY] = "voluntary_switches",
+		[COUNT_INVOLUNTARY] = "involuntary_switches",
+		[COUNT_MIGRATIONS] = "migrations",
+	};
+	json_t *object = json_object();
+
+	for (uint32_t i = 0; i < COUNTS_OF_SCHEDULER + trace->counter_count; i++) {
+		double value = counts->values[i];
+		char key[64];
+
+		if (i < COUNTS_OF_SCHEDULER)
+			strcpy(key, keys[i]);
+		else
+			format_counter_key(trace->counters[i - COUNTS_OF_SCHEDULER], key);
+		gt_json_set(&object, key,
+			    value < 0 ? json_null() : gt_json_integer((uint64_t)(value + 0.5)));
+	}
+	return object;
+}
+
+static json_t *thread_counters_json(const struct gt_report *report, uint32_t index)
+{
+	struct counts counts = counts_of(report->trace, index);
+
+	return report->trace->has_states ? counts_json(report->trace, &counts) : json_null();
+}
+
+/* The sums over the threads that are shown, where all of them are known. */
+static json_t *all_counters_json(const struct gt_report *report)
+{
+	const struct gt_trace *trace = report->trace;
+	struct counts sums = {0};
+
+	if (!trace->has_states)
+		return json_null();
+	for (uint32_t i = 0; i < trace->threads.count; i++) {
+		struct counts counts = counts_of(trace, i);
+
+		if (!gt_report_shows_process(report, trace->threads.items[i].process))
+			continue;
+		for (uint32_t j = 0; j < MAX_COUNTS; j++) {
+			bool is_known = counts.values[j] >= 0 && sums.values[j] >= 0;
+
+			sums.values[j] = is_known ? sums.values[j] + counts.values[j] : -1;
+		}
+	}
+	return counts_json(trace, &sums);
 }
 
 static json_t *thread_json(const struct gt_report *report, uint32_t index)
@@ -103,6 +215,7 @@ static json_t *thread_json(const struct gt_report *report, uint32_t index)
 	gt_json_set(&object, "wait_p50_ns", figure_if(has_waits, stats->wait_p50_ns));
 	gt_json_set(&object, "wait_p99_ns", figure_if(has_waits, stats->wait_p99_ns));
 	gt_json_set(&object, "state", state_json(report, stats, is_known));
+	gt_json_set(&object, "counters", thread_counters_json(report, index));
 	return object;
 }
 
@@ -132,6 +245,9 @@ static json_t *processes_json(const struct gt_report *report)
 			    process->ppid ? gt_json_integer(process->ppid) : json_null());
 		gt_json_set(&object, "command", gt_json_text(process->command));
 		gt_json_set(&object, "python", python_json(report, process));
+		gt_json_set(
+			&object, "resident_max_bytes",
+			figure_if(process->resident_max_bytes > 0, process->resident_max_bytes));
 		gt_json_set(&object, "gils", gils_json(report, i));
 		gt_json_set(&object, "threads", threads_json(report, i));
 		gt_json_append(&array, object);
@@ -217,6 +333,11 @@ json_t *gt_summary_json_new(const struct gt_report *report)
 	gt_json_set(&object, "inferred", gt_json_integer(trace->inferred));
 	gt_json_set(&object, "state_lost",
 		    trace->has_states ? gt_json_integer(trace->state_lost) : json_null());
+	gt_json_set(&object, "wakeups_lost", figure_if(trace->has_wakeups, trace->wakeups_lost));
+	gt_json_set(&object, "sleeps_compared", figure_if(report->stacks, trace->sleeps_compared));
+	gt_json_set(&object, "sleeps_disagreed",
+		    figure_if(report->stacks, trace->sleeps_disagreed));
+	gt_json_set(&object, "counters", all_counters_json(report));
 	gt_json_set(&object, "probe_cost_ns", gt_json_integer_or_null(meta->probe_cost_ns));
 	gt_json_set(&object, "kept_ns", figure_if(meta->kept_ns > 0, meta->kept_ns));
 	gt_json_set(&object, "processes", processes_json(report));

@@ -38,6 +38,9 @@ enum gt_event_type {
 
 #define GT_EVENT_NO_RING UINT32_MAX
 
+/* Of pages, as the kernel numbers them (MM_FILEPAGES …); 2 are swapped out. */
+#define GT_MEMORY_KINDS 4
+
 struct gt_event {
 	uint64_t time_ns;
 	uint32_t pid, tid; /* of the child for FORK */
@@ -57,10 +60,16 @@ struct gt_event {
 		struct {
 			const struct gt_stack_sample *stack;
 			bool is_uninterruptible; /* a sleep that no signal ends */
+			bool is_stopped;	 /* by a signal, or a debugger */
 		} leave;
 		struct {
 			const char *counter; /* "minor-faults" */
-			double value; /* an estimate where a counter did not count all the time */
+			uint64_t value;
+			/*
+			 * How long the thread ran while this part could have counted, and how long
+			 * it did; 0: not told. Parts of several CPUs share the first.
+			 */
+			uint64_t enabled_ns, running_ns;
 		} count;
 		struct {
 			uint32_t kind; /* of the pages: 0 of files, 1 anonymous, 3 shared */

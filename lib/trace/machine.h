@@ -57,11 +57,22 @@ enum gt_known_python {
 	GT_KNOWN_PYTHON_MAPPED,
 };
 
+/* The memory of a process. */
+struct gt_memory_state {
+	uint64_t bytes[GT_MEMORY_KINDS];
+	/* The points of one span of time: see memory.c. */
+	bool has_last, has_largest;
+	uint64_t start_ns;
+	struct gt_memory_point last, largest;
+};
+
 struct gt_process_state {
 	uint64_t image_gil_events; /* since its last exec */
 	enum gt_known_python known_python;
 	bool has_agent; /* since its last exec */
 	bool is_bare;	/* it has executed a program, of which nothing was mapped yet */
+	bool has_maps;	/* since its last exec, by the word of the kernel */
+	struct gt_memory_state memory;
 	GT_ARRAY(struct gt_gil_name) names;
 	GT_ARRAY(uint64_t) retake_addresses;
 	GT_ARRAY(struct gt_interpreter_candidate) candidates;
@@ -72,12 +83,31 @@ struct gt_loss {
 	uint64_t start_ns, end_ns;
 };
 
+/* What a thread has told of itself just before it leaves its CPU. */
+struct gt_leave {
+	bool is_told;
+	bool is_uninterruptible;
+	bool is_woken; /* already */
+	uint8_t reason;
+	uint32_t stack;
+};
+
 struct gt_scheduler_state {
 	uint64_t cursor_ns; /* up to here its states are written; the kind began here */
 	uint64_t told_ns;   /* time of the last event that told its state */
 	enum gt_state_kind kind;
 	bool preempted;
 	bool is_watched; /* UNKNOWN: no switch since the cursor can be missing */
+	uint8_t reason;	 /* SLEEPING, UNINTERRUPTIBLE */
+	uint32_t stack;	 /* that it has left its CPU with; GT_STACK_NONE when not known */
+	uint32_t cpu;	 /* its last one; GT_EVENT_NO_RING when not known */
+	struct gt_leave leave;
+};
+
+/* What a thread has counted of one thing, of all CPUs. */
+struct gt_count_state {
+	uint32_t thread, counter;
+	uint64_t value, enabled_ns, running_ns;
 };
 
 struct gt_machine {
@@ -90,6 +120,10 @@ struct gt_machine {
 	GT_ARRAY(uint64_t) ring_last_ns; /* time of the last event of each ring */
 	GT_ARRAY(struct gt_loss) losses;
 	GT_ARRAY(struct gt_loss) state_losses; /* of context switches */
+	/* For each stack of the unwinder what it says a thread waits for; see find_reason(). */
+	GT_ARRAY(uint8_t) stack_reasons;
+	GT_ARRAY(struct gt_count_state) counts;
+	struct gt_hash count_by_thread; /* and counter */
 	bool lost_threads; /* whole threads were lost: one without events may be such a one */
 	uint64_t now_ns;
 };
@@ -135,12 +169,36 @@ void gt_scheduler_fork(struct gt_trace *trace, uint32_t thread, uint64_t time_ns
 /* Who calls exec is running. */
 int gt_scheduler_exec(struct gt_trace *trace, uint32_t thread, uint64_t time_ns);
 int gt_scheduler_event(struct gt_trace *trace, uint32_t thread, const struct gt_event *event);
+/* THREAD is about to leave its CPU. */
+int gt_scheduler_leave(struct gt_trace *trace, uint32_t thread, const struct gt_event *event);
+int gt_scheduler_wakeup(struct gt_trace *trace, uint32_t thread, uint64_t time_ns);
 /* Up to where the states of THREAD are written: its life cannot end before. */
 uint64_t gt_scheduler_cursor(const struct gt_trace *trace, uint32_t thread);
 int gt_scheduler_end(struct gt_trace *trace, uint32_t thread, uint64_t time_ns);
 int gt_scheduler_loss(struct gt_trace *trace, const struct gt_event *event);
 /* When all threads have ended, and the GIL's intervals are as they will be. */
 int gt_scheduler_finish(struct gt_trace *trace);
+
+/*
+ * spaces.c: what is mapped, for the unwinder, where there is one. A space has the number of its
+ * process. 0 or -ENOMEM.
+ */
+int gt_space_map(struct gt_trace *trace, uint32_t process, const struct gt_event *event);
+int gt_space_fork(struct gt_trace *trace, uint32_t parent, uint32_t child);
+void gt_space_exec(struct gt_trace *trace, uint32_t process);
+
+/* counts.c: what threads have counted in their lives. 0 or -ENOMEM. */
+int gt_count_event(struct gt_trace *trace, uint32_t thread, const struct gt_event *event);
+/* For each new thread: nothing is told yet. */
+void gt_count_add(struct gt_trace *trace, uint32_t thread);
+void gt_count_finish(struct gt_trace *trace);
+
+/* memory.c: what processes have in memory. 0 or -ENOMEM. */
+int gt_memory_event(struct gt_trace *trace, uint32_t process, const struct gt_event *event);
+/* A child begins with what its parent has, whether it touches that or not. */
+void gt_memory_fork(struct gt_trace *trace, uint32_t parent, uint32_t child);
+void gt_memory_exec(struct gt_trace *trace, uint32_t process);
+int gt_memory_finish(struct gt_trace *trace);
 
 /* loss.c */
 int gt_loss_event(struct gt_trace *trace, const struct gt_event *event);

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "trace/perf_states.h"
 
 static const struct {
 	const char *name;
@@ -34,6 +35,7 @@ struct gt_perf_source {
 	unsigned int wants;
 	struct meaning *meanings; /* one for each event of the file */
 	uint32_t count;
+	struct gt_perf_states states;
 	uint64_t last_ns;
 	GT_ARRAY(uint64_t) ring_last_ns;
 	struct gt_event pending; /* a loss of GIL events, behind the same one of switches */
@@ -41,6 +43,7 @@ struct gt_perf_source {
 	bool has_told_end;
 	uint64_t lost_told;    /* by records in the stream, at their place */
 	uint64_t lost_counted; /* by perf at the end of the file, the same ones included */
+	uint64_t wakeups_lost_told, wakeups_lost_counted; /* likewise, in rings of their own */
 };
 
 /* Without these a moment belongs to nobody, or nowhere. */
@@ -142,6 +145,9 @@ int gt_perf_source_new(struct gt_perfdata *perfdata, const struct gt_perf_source
 	r = spec->wants & GT_PERF_WANTS_GIL ? find_gil_events(source) : 0;
 	if (r < 0)
 		return r;
+	if ((spec->wants & GT_PERF_WANTS_SWITCHES) &&
+	    gt_perf_states_find(perfdata, &source->states) < 0)
+		return gt_error_oom();
 	*ret = GT_STEAL(source);
 	return 0;
 }
@@ -151,6 +157,7 @@ void gt_perf_source_free(struct gt_perf_source *source)
 	if (!source)
 		return;
 	free(source->meanings);
+	gt_perf_states_clear(&source->states);
 	gt_array_clear(&source->ring_last_ns);
 	free(source);
 }
@@ -166,7 +173,7 @@ static bool convert_sample(struct gt_perf_source *source, const struct gt_perf_r
 		return false;
 	meaning = &source->meanings[record->event];
 	if (!meaning->is_gil_event)
-		return false;
+		return gt_perf_states_convert(&source->states, record, ret);
 	/* A sample without its field is a moment all the same, but nothing says of which GIL. */
 	if (meaning->has_field && !gt_perf_field_read(record, &meaning->field, &value) &&
 	    meaning->type != GT_EVENT_TAKE)
@@ -180,17 +187,45 @@ static bool convert_sample(struct gt_perf_source *source, const struct gt_perf_r
 }
 
 /* A context switch of a task that is being followed: its own, as seen by itself. */
-static bool convert_switch(const struct gt_perf_record *record, struct gt_event *ret)
+static bool convert_switch(const struct gt_perf_source *source, const struct gt_perf_record *record,
+			   struct gt_event *ret)
 {
 	/* Without a time it is nowhere; and while it is being reaped, a task has no number (-1). */
 	if (record->time_ns == 0 || record->tid == 0 || record->tid == UINT32_MAX)
 		return false;
-	ret->on_off.cpu = record->ring;
+	/* A ring is one of a CPU, unless it is one of a thread: that is not followed then. */
+	ret->on_off.cpu =
+		record->event < source->count &&
+				gt_perfdata_event(source->perfdata, record->event)->attr->inherit
+			? record->ring
+			: GT_EVENT_NO_RING;
 	if (record->misc & PERF_RECORD_MISC_SWITCH_OUT) {
 		ret->type = GT_EVENT_SWITCH_OUT;
 		ret->on_off.preempted = record->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
 	} else {
 		ret->type = GT_EVENT_SWITCH_IN;
+	}
+	return true;
+}
+
+static bool convert_loss(struct gt_perf_source *source, const struct gt_perf_record *record,
+			 struct gt_event *ret)
+{
+	bool are_wakeups = gt_perf_states_has_own_rings(&source->states, record->event);
+	uint64_t *told = are_wakeups ? &source->wakeups_lost_told : &source->lost_told;
+	uint64_t *counted = are_wakeups ? &source->wakeups_lost_counted : &source->lost_counted;
+
+	if (record->type == PERF_RECORD_LOST_SAMPLES) {
+		*counted += record->lost.count;
+		return false;
+	}
+	*told += record->lost.count;
+	if (are_wakeups) {
+		ret->type = GT_EVENT_WAKEUPS_LOST;
+		ret->gap.count = record->lost.count;
+	} else {
+		ret->type = GT_EVENT_LOST;
+		ret->lost = record->lost.count;
 	}
 	return true;
 }
@@ -214,7 +249,9 @@ static bool convert(struct gt_perf_source *source, const struct gt_perf_record *
 		ret->type = GT_EVENT_EXIT;
 		return true;
 	case PERF_RECORD_SWITCH:
-		return convert_switch(record, ret);
+		return convert_switch(source, record, ret);
+	case PERF_RECORD_READ:
+		return gt_perf_states_convert(&source->states, record, ret);
 	case PERF_RECORD_COMM:
 		ret->type = GT_EVENT_COMM;
 		ret->comm.name = record->comm.name;
@@ -234,13 +271,8 @@ static bool convert(struct gt_perf_source *source, const struct gt_perf_record *
 		ret->map.build_id_size = record->mmap.build_id_size;
 		return true;
 	case PERF_RECORD_LOST_SAMPLES:
-		source->lost_counted += record->lost.count;
-		return false;
 	case PERF_RECORD_LOST:
-		source->lost_told += record->lost.count;
-		ret->type = GT_EVENT_LOST;
-		ret->lost = record->lost.count;
-		return true;
+		return convert_loss(source, record, ret);
 	default:
 		return false;
 	}
@@ -261,14 +293,19 @@ static uint64_t find_gap_start(const struct gt_perf_source *source, uint32_t rin
 	return start_ns;
 }
 
-static int note_ring(struct gt_perf_source *source, uint32_t ring, uint64_t time_ns)
+/* Rings of wake-ups alone have the same numbers, and no context switches to lose. */
+static int note_ring(struct gt_perf_source *source, const struct gt_perf_record *record)
 {
-	if (!(source->wants & GT_PERF_WANTS_SWITCHES) || ring == GT_EVENT_NO_RING)
+	uint64_t *last_ns;
+
+	if (!(source->wants & GT_PERF_WANTS_SWITCHES) || record->ring == GT_PERF_NO_INDEX ||
+	    gt_perf_states_has_own_rings(&source->states, record->event))
 		return 0;
-	while (ring >= source->ring_last_ns.count)
+	while (record->ring >= source->ring_last_ns.count)
 		if (!gt_array_push(&source->ring_last_ns))
 			return gt_error_oom();
-	source->ring_last_ns.items[ring] = GT_MAX(source->ring_last_ns.items[ring], time_ns);
+	last_ns = &source->ring_last_ns.items[record->ring];
+	*last_ns = GT_MAX(*last_ns, record->time_ns);
 	return 0;
 }
 
@@ -296,7 +333,8 @@ static bool is_wanted(struct gt_perf_source *source, struct gt_event *event)
 {
 	if (event->type == GT_EVENT_LOST)
 		tell_loss(source, event);
-	if (!(source->wants & GT_PERF_WANTS_GIL))
+	if (!(source->wants & GT_PERF_WANTS_GIL) || event->type == GT_EVENT_WAKEUP ||
+	    event->type == GT_EVENT_WAKEUPS_LOST)
 		event->ring = GT_EVENT_NO_RING;
 	switch (event->type) {
 	case GT_EVENT_FORK:
@@ -307,6 +345,11 @@ static bool is_wanted(struct gt_perf_source *source, struct gt_event *event)
 	case GT_EVENT_SWITCH_IN:
 	case GT_EVENT_SWITCH_OUT:
 	case GT_EVENT_SWITCHES_LOST:
+	case GT_EVENT_LEAVE:
+	case GT_EVENT_WAKEUP:
+	case GT_EVENT_WAKEUPS_LOST:
+	case GT_EVENT_COUNT:
+	case GT_EVENT_MEMORY:
 		return source->wants & GT_PERF_WANTS_SWITCHES;
 	default:
 		return source->wants & GT_PERF_WANTS_GIL;
@@ -329,6 +372,14 @@ static int tell_rest(struct gt_perf_source *source, struct gt_event *ret)
 		ret->gap.since_ns = gt_perfdata_complete_ns(source->perfdata);
 		return 1;
 	}
+	if (source->wakeups_lost_counted > source->wakeups_lost_told) {
+		*ret = (struct gt_event){.type = GT_EVENT_WAKEUPS_LOST,
+					 .time_ns = source->last_ns,
+					 .ring = GT_EVENT_NO_RING};
+		ret->gap.count = source->wakeups_lost_counted - source->wakeups_lost_told;
+		source->wakeups_lost_told = source->wakeups_lost_counted;
+		return 1;
+	}
 	if (source->lost_counted <= source->lost_told)
 		return 0;
 	*ret = (struct gt_event){.type = GT_EVENT_LOST,
@@ -342,6 +393,7 @@ static int tell_rest(struct gt_perf_source *source, struct gt_event *ret)
 int gt_perf_source_next(struct gt_perf_source *source, struct gt_event *ret)
 {
 	struct gt_perf_record record;
+	bool is_one;
 
 	if (source->has_pending) {
 		source->has_pending = false;
@@ -356,13 +408,10 @@ int gt_perf_source_next(struct gt_perf_source *source, struct gt_event *ret)
 		if (r == 0)
 			return tell_rest(source, ret);
 		source->last_ns = GT_MAX(source->last_ns, record.time_ns);
-		if (convert(source, &record, ret) && is_wanted(source, ret)) {
-			r = note_ring(source, record.ring, record.time_ns);
+		is_one = convert(source, &record, ret) && is_wanted(source, ret);
+		r = note_ring(source, &record);
+		if (r < 0 || is_one)
 			return r < 0 ? r : 1;
-		}
-		r = note_ring(source, record.ring, record.time_ns);
-		if (r < 0)
-			return r;
 	}
 }
 

@@ -12,7 +12,8 @@ struct gt_perf_source;
 enum gt_perf_wants {
 	GT_PERF_WANTS_GIL = 1 << 0,	 /* the four moments, and what was lost of them */
 	GT_PERF_WANTS_TASKS = 1 << 1,	 /* births, names, maps and ends */
-	GT_PERF_WANTS_SWITCHES = 1 << 2, /* context switches, and what was lost of them */
+	GT_PERF_WANTS_SWITCHES = 1 << 2, /* context switches, whatever else tells of states, and
+					    what was lost of them */
 };
 
 struct gt_perf_source_spec {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What threads slept for, as far as their waits for the GIL tell. */
+/* What threads slept for, as far as their waits for the GIL tell; and what that is called. */
 #pragma once
 
 #include "base/macros.h"
@@ -26,7 +26,9 @@ uint64_t gt_sleep_waited_ns(struct gt_sleep_waits *waits, uint32_t thread, uint6
 
 /*
  * Sets the reason of each sleep of a finished trace: the GIL when the thread waited for it during
- * more than half of the sleep. A sleep is one thing to look at, and is not cut where a wait begins
- * or ends; sums (see stats.h) take the exact part. 0 or -ENOMEM.
+ * more than half of the sleep, whatever the stack says; and else never the GIL, if it is known what
+ * the thread had of it. Where it is not, the stack's word stands. Counts the sleeps on which both
+ * have a say, and those on which they do not agree. A sleep is one thing to look at, and is not cut
+ * where a wait begins or ends; sums (see stats.h) take the exact part. 0 or -ENOMEM.
  */
 int gt_sleep_explain(struct gt_trace *trace);

@@ -191,6 +191,7 @@ static int add_states(const struct gt_trace *trace, struct gt_thread_stats *thre
 		switch ((enum gt_state_kind)state->kind) {
 		case GT_STATE_SLEEPING:
 			thread->sleep_ns += ns;
+			thread->sleep_reason_ns[state->reason] += ns;
 			thread->sleep_gil_ns += gt_sleep_waited_ns(&waits, state->thread,
 								   state->start_ns, state->end_ns);
 			break;
@@ -205,9 +206,14 @@ static int add_states(const struct gt_trace *trace, struct gt_thread_stats *thre
 			break;
 		case GT_STATE_UNINTERRUPTIBLE:
 			thread->uninterruptible_ns += ns;
+			thread->uninterruptible_reason_ns[state->reason] += ns;
 			break;
 		}
 	}
+	if (!trace->without_gil)
+		return 0;
+	for (uint32_t i = 0; i < trace->threads.count; i++)
+		threads[i].sleep_gil_ns = threads[i].sleep_reason_ns[GT_SLEEP_GIL];
 	return 0;
 }
 

@@ -36,6 +36,9 @@ static void machine_free(struct gt_machine *machine)
 	gt_array_clear(&machine->losses);
 	gt_array_clear(&machine->schedules);
 	gt_array_clear(&machine->state_losses);
+	gt_array_clear(&machine->stack_reasons);
+	gt_array_clear(&machine->counts);
+	gt_hash_clear(&machine->count_by_thread);
 	gt_hash_clear(&machine->process_by_pid);
 	gt_hash_clear(&machine->thread_by_tid);
 	free(machine);
@@ -62,6 +65,9 @@ void gt_trace_free(struct gt_trace *trace)
 	gt_array_clear(&trace->gils);
 	gt_array_clear(&trace->intervals);
 	gt_array_clear(&trace->states);
+	gt_array_clear(&trace->memory);
+	for (uint32_t i = 0; i < trace->counter_count; i++)
+		free(trace->counters[i]);
 	machine_free(trace->machine);
 	free(trace);
 }
@@ -126,6 +132,7 @@ static int add_thread(struct gt_trace *trace, uint32_t process, uint32_t tid,
 	if (r < 0)
 		return r;
 	*ret = trace->threads.count - 1;
+	gt_count_add(trace, *ret);
 	thread->next_in_process = GT_NONE;
 	if (trace->processes.items[process].last_thread == GT_NONE)
 		trace->processes.items[process].first_thread = *ret;
@@ -218,6 +225,10 @@ static int event_fork(struct gt_trace *trace, const struct gt_event *event)
 		r = gt_interpreter_fork(trace, parent_process, process);
 		if (r < 0)
 			return r;
+		r = gt_space_fork(trace, parent_process, process);
+		if (r < 0)
+			return r;
+		gt_memory_fork(trace, parent_process, process);
 	}
 	/* Without a time it was born before the trace: who knows what it does as that begins. */
 	r = add_thread(trace, process, event->tid,
@@ -266,6 +277,8 @@ static int exec_process(struct gt_trace *trace, uint32_t process, uint32_t main_
 	r = gt_gil_end_phase(trace, main_thread, time_ns, GT_PHASE_NO);
 	state->image_gil_events = 0;
 	state->is_bare = true;
+	gt_space_exec(trace, process);
+	gt_memory_exec(trace, process);
 	trace->machine->threads.items[main_thread].gil = GT_NONE;
 	gt_array_clear(&state->names);
 	trace->processes.items[process].python = GT_NONE;
@@ -319,7 +332,8 @@ static int event_map(struct gt_trace *trace, const struct gt_event *event)
 	if (r < 0)
 		return r;
 	trace->machine->processes.items[process].is_bare = false;
-	return gt_interpreter_map(trace, process, event);
+	r = gt_space_map(trace, process, event);
+	return r < 0 ? r : gt_interpreter_map(trace, process, event);
 }
 
 static int event_lost(struct gt_trace *trace, const struct gt_event *event)
@@ -363,6 +377,44 @@ static int event_switch(struct gt_trace *trace, const struct gt_event *event)
 	if (r < 0)
 		return r;
 	return gt_scheduler_event(trace, thread, event);
+}
+
+/* A thread that lives; GT_NONE when TID is none that is known. */
+static uint32_t find_living(const struct gt_trace *trace, uint32_t tid)
+{
+	uint32_t thread = gt_hash_get(&trace->machine->thread_by_tid, tid);
+
+	return thread != GT_HASH_NONE && trace->machine->threads.items[thread].alive ? thread
+										     : GT_NONE;
+}
+
+static int event_leave(struct gt_trace *trace, const struct gt_event *event)
+{
+	uint32_t thread = find_living(trace, event->tid);
+
+	return thread == GT_NONE ? 0 : gt_scheduler_leave(trace, thread, event);
+}
+
+static int event_wakeup(struct gt_trace *trace, const struct gt_event *event)
+{
+	uint32_t thread = find_living(trace, event->tid);
+
+	return thread == GT_NONE ? 0 : gt_scheduler_wakeup(trace, thread, event->time_ns);
+}
+
+/* It is told behind the thread's end. */
+static int event_count(struct gt_trace *trace, const struct gt_event *event)
+{
+	uint32_t thread = gt_hash_get(&trace->machine->thread_by_tid, event->tid);
+
+	return thread == GT_HASH_NONE ? 0 : gt_count_event(trace, thread, event);
+}
+
+static int event_memory(struct gt_trace *trace, const struct gt_event *event)
+{
+	uint32_t process = gt_hash_get(&trace->machine->process_by_pid, event->pid);
+
+	return process == GT_HASH_NONE ? 0 : gt_memory_event(trace, process, event);
 }
 
 /*
@@ -429,6 +481,22 @@ int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event)
 	case GT_EVENT_SWITCHES_LOST:
 		r = gt_scheduler_loss(trace, event);
 		break;
+	case GT_EVENT_LEAVE:
+		r = event_leave(trace, event);
+		break;
+	case GT_EVENT_WAKEUP:
+		r = event_wakeup(trace, event);
+		break;
+	case GT_EVENT_WAKEUPS_LOST:
+		trace->wakeups_lost += event->gap.count;
+		r = 0;
+		break;
+	case GT_EVENT_COUNT:
+		r = event_count(trace, event);
+		break;
+	case GT_EVENT_MEMORY:
+		r = event_memory(trace, event);
+		break;
 	default:
 		r = event_gil(trace, event);
 		break;
@@ -477,7 +545,10 @@ int gt_trace_finish(struct gt_trace *trace)
 		if (r < 0)
 			return r;
 	}
-	r = gt_loss_apply(trace);
+	gt_count_finish(trace);
+	r = gt_memory_finish(trace);
+	if (r >= 0)
+		r = gt_loss_apply(trace);
 	if (r >= 0)
 		r = gt_scheduler_finish(trace);
 	machine_free(trace->machine);

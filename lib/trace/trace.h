@@ -80,6 +80,7 @@ struct gt_process {
 	bool maps_replaced_python; /* a file that has taken the place of the one with the probes */
 	bool not_watched;	   /* it ran an interpreter that is known, and told nothing of it */
 	uint64_t gil_events;
+	uint64_t resident_max_bytes; /* 0: not told */
 };
 
 struct gt_thread {
@@ -92,7 +93,10 @@ struct gt_thread {
 	uint64_t contended; /* acquisitions while which another thread held the GIL */
 	/* Where states were recorded: how often it left the CPU, and came to another one. */
 	uint64_t voluntary_switches, involuntary_switches, migrations;
-	/* Of each of the trace's counters; -1 when it was not told. */
+	/*
+	 * Of each of the trace's counters, an estimate where it did not count all the time; -1 when
+	 * it was not told.
+	 */
 	double counts[GT_COUNTERS_MAX];
 };
 

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "trace/last_state.h"
 
 #define NONE GT_HASH_NONE
 
@@ -19,20 +20,26 @@ struct map {
 	bool by_agent;
 };
 
+/* Of each kind of pages, what was told last. */
+struct memory {
+	bool is_told[GT_MEMORY_KINDS];
+	uint64_t bytes[GT_MEMORY_KINDS];
+};
+
 struct process {
 	uint32_t pid, ppid, ptid; /* ppid: 0 when not known */
 	uint32_t living;	  /* threads */
 	uint32_t told_tid;	  /* of the thread that was told first; 0: none was */
 	GT_ARRAY(struct map) maps;
+	struct memory memory;
 };
 
 struct thread {
 	uint32_t process, tid;
 	char *name; /* NULL when not known */
 	bool is_living, is_told;
-	uint64_t lost;	  /* events since its last one */
-	bool is_switched; /* it is known whether it has a CPU: by the last switch */
-	struct gt_event last_switch;
+	uint64_t lost; /* events since its last one */
+	struct gt_last_state state;
 };
 
 struct gt_window {
@@ -75,8 +82,10 @@ void gt_window_free(struct gt_window *window)
 {
 	gt_array_for_each (&window->processes, process)
 		forget_maps(process);
-	gt_array_for_each (&window->threads, thread)
+	gt_array_for_each (&window->threads, thread) {
 		free(thread->name);
+		gt_last_state_clear(&thread->state);
+	}
 	gt_array_clear(&window->processes);
 	gt_array_clear(&window->threads);
 	gt_array_clear(&window->told);
@@ -173,6 +182,7 @@ static void end_thread(struct gt_window *window, uint32_t index)
 	thread->is_living = false;
 	free(thread->name);
 	thread->name = NULL;
+	gt_last_state_clear(&thread->state);
 	process->living--;
 	/* Of a hundred thousand processes that come and go, only numbers are kept. */
 	if (process->living == 0)
@@ -198,6 +208,7 @@ static int note_fork(struct gt_window *window, const struct gt_event *event)
 			return r;
 		window->processes.items[process].ppid = event->fork.ppid;
 		window->processes.items[process].ptid = event->fork.ptid;
+		window->processes.items[process].memory = window->processes.items[parent].memory;
 		gt_array_for_each (&window->processes.items[parent].maps, map) {
 			r = add_map(&window->processes.items[process], map);
 			if (r < 0)
@@ -228,6 +239,7 @@ static void exec_process(struct gt_window *window, uint32_t survivor)
 		if (i != survivor && window->threads.items[i].process == process)
 			end_thread(window, i);
 	forget_maps(&window->processes.items[process]);
+	window->processes.items[process].memory = (struct memory){0};
 }
 
 static int note_comm(struct gt_window *window, const struct gt_event *event)
@@ -258,20 +270,31 @@ static int note_map(struct gt_window *window, const struct gt_event *event)
 }
 
 /* Of a thread that is not known to live, it begins no life: it may be late. */
-static void note_switch(struct gt_window *window, const struct gt_event *event)
+static int note_state(struct gt_window *window, const struct gt_event *event)
 {
 	uint32_t thread = gt_hash_get(&window->thread_by_tid, event->tid);
 
 	if (thread == NONE || !window->threads.items[thread].is_living)
-		return;
-	window->threads.items[thread].is_switched = true;
-	window->threads.items[thread].last_switch = *event;
+		return 0;
+	return gt_last_state_note(&window->threads.items[thread].state, event);
 }
 
-static void forget_switches(struct gt_window *window)
+static void forget_states(struct gt_window *window)
 {
 	gt_array_for_each (&window->threads, thread)
-		thread->is_switched = false;
+		gt_last_state_forget(&thread->state);
+}
+
+static void note_memory(struct gt_window *window, const struct gt_event *event)
+{
+	uint32_t process = gt_hash_get(&window->process_by_pid, event->pid);
+	struct memory *memory;
+
+	if (process == NONE || event->memory.kind >= GT_MEMORY_KINDS)
+		return;
+	memory = &window->processes.items[process].memory;
+	memory->is_told[event->memory.kind] = true;
+	memory->bytes[event->memory.kind] = event->memory.bytes;
 }
 
 /* An event of a thread ends what it had lost before; and both show that it lives. */
@@ -306,10 +329,17 @@ static int note(struct gt_window *window, const struct gt_event *event)
 		return note_map(window, event);
 	case GT_EVENT_SWITCH_IN:
 	case GT_EVENT_SWITCH_OUT:
-		note_switch(window, event);
-		return 0;
+	case GT_EVENT_LEAVE:
+	case GT_EVENT_WAKEUP:
+		return note_state(window, event);
 	case GT_EVENT_SWITCHES_LOST:
-		forget_switches(window);
+		forget_states(window);
+		return 0;
+	case GT_EVENT_MEMORY:
+		note_memory(window, event);
+		return 0;
+	case GT_EVENT_WAKEUPS_LOST:
+	case GT_EVENT_COUNT:
 		return 0;
 	case GT_EVENT_CUT:
 		window->is_cut = true;
@@ -399,17 +429,40 @@ static int tell_maps(struct gt_window *window, const struct process *process)
 }
 
 /* Who slept when the window began may sleep through it. */
-static int tell_switch(struct gt_window *window, const struct thread *thread)
+static int tell_state(struct gt_window *window, const struct thread *thread)
 {
-	struct gt_event *event;
+	struct gt_event events[GT_LAST_STATE_EVENTS];
+	uint32_t count = thread->is_living ? gt_last_state_tell(&thread->state, events) : 0;
 
-	if (!thread->is_living || !thread->is_switched)
-		return 0;
-	event = tell(window, thread->last_switch.type, window->start_ns,
-		     window->processes.items[thread->process].pid, thread->tid);
-	if (!event)
-		return -ENOMEM;
-	event->on_off = thread->last_switch.on_off;
+	for (uint32_t i = 0; i < count; i++) {
+		struct gt_event *event =
+			tell(window, events[i].type, window->start_ns,
+			     window->processes.items[thread->process].pid, thread->tid);
+
+		if (!event)
+			return -ENOMEM;
+		if (event->type == GT_EVENT_LEAVE)
+			event->leave = events[i].leave;
+		else if (event->type != GT_EVENT_WAKEUP)
+			event->on_off = events[i].on_off;
+	}
+	return 0;
+}
+
+static int tell_memory(struct gt_window *window, const struct process *process)
+{
+	for (uint32_t kind = 0; kind < GT_MEMORY_KINDS; kind++) {
+		struct gt_event *event;
+
+		if (!process->memory.is_told[kind])
+			continue;
+		event = tell(window, GT_EVENT_MEMORY, window->start_ns, process->pid,
+			     process->told_tid);
+		if (!event)
+			return -ENOMEM;
+		event->memory.kind = kind;
+		event->memory.bytes = process->memory.bytes[kind];
+	}
 	return 0;
 }
 
@@ -456,7 +509,12 @@ static int tell_living(struct gt_window *window)
 		r = thread->is_living ? tell_loss(window, thread) : 0;
 		if (r < 0)
 			return r;
-		r = tell_switch(window, thread);
+		r = tell_state(window, thread);
+		if (r < 0)
+			return r;
+	}
+	gt_array_for_each (&window->processes, process) {
+		r = process->told_tid ? tell_memory(window, process) : 0;
 		if (r < 0)
 			return r;
 	}
@@ -472,7 +530,7 @@ static int begin(struct gt_window *window)
 
 	window->has_begun = true;
 	while ((r = window->source.next(window->source.object, &event)) > 0) {
-		if (event.time_ns >= window->start_ns) {
+		if (event.time_ns >= window->start_ns && event.type != GT_EVENT_COUNT) {
 			window->first = event;
 			window->has_first = true;
 			break;
@@ -488,10 +546,10 @@ static int begin(struct gt_window *window)
 int gt_window_next(void *object, struct gt_event *ret)
 {
 	struct gt_window *window = object;
+	int r;
 
 	if (!window->has_begun) {
-		int r = begin(window);
-
+		r = begin(window);
 		if (r < 0)
 			return r;
 	}
@@ -504,5 +562,9 @@ int gt_window_next(void *object, struct gt_event *ret)
 		*ret = window->first;
 		return 1;
 	}
-	return window->source.next(window->source.object, ret);
+	/* What a thread has counted is of its whole life. */
+	do
+		r = window->source.next(window->source.object, ret);
+	while (r > 0 && ret->type == GT_EVENT_COUNT);
+	return r;
 }

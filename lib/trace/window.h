@@ -14,8 +14,9 @@ struct gt_window;
 
 /*
  * Leaves out what SOURCE, which stays the caller's, has from before START_NS. In its stead come the
- * births, names and maps of the tasks that live at START_NS, with the time 0. 0 or -ENOMEM
- * (logged).
+ * births, names and maps of the tasks that live at START_NS, with the time 0; and at START_NS
+ * itself, what they were doing and the memory that they had. What threads have counted is left out:
+ * it is of their whole lives. 0 or -ENOMEM (logged).
  */
 int gt_window_new(struct gt_event_source source, uint64_t start_ns, struct gt_window **ret);
 void gt_window_free(struct gt_window *window);

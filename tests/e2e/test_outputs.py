@@ -28,6 +28,10 @@ SUMMARY = {
     "lost": NUMBER,
     "inferred": NUMBER,
     "state_lost": type(None),
+    "wakeups_lost": type(None),
+    "sleeps_compared": type(None),
+    "sleeps_disagreed": type(None),
+    "counters": type(None),
     "probe_cost_ns": MAYBE_NUMBER,
     "kept_ns": MAYBE_NUMBER,
     "processes": LIST,
@@ -38,6 +42,7 @@ PROCESS = {
     "ppid": NUMBER,
     "command": TEXT,
     "python": dict,
+    "resident_max_bytes": type(None),
     "gils": LIST,
     "threads": LIST,
 }
@@ -61,6 +66,7 @@ THREAD = {
     "wait_p50_ns": NUMBER,
     "wait_p99_ns": NUMBER,
     "state": type(None),
+    "counters": type(None),
 }
 BLAME = {"pid": NUMBER, "waiter": NUMBER, "holder": MAYBE_NUMBER, "ns": NUMBER}
 

@@ -80,6 +80,9 @@ static void find(const struct fixture *fixture)
 		assert_memory_equal(found->items, expected->items,
 				    found->count * sizeof(*found->items));
 	}
+	assert_int_equal(sites.waits.count, fixture->sites.waits.count);
+	assert_memory_equal(sites.waits.items, fixture->sites.waits.items,
+			    sites.waits.count * sizeof(*sites.waits.items));
 }
 
 static void read_cached(const struct fixture *fixture, char **ret)
@@ -149,6 +152,12 @@ static void test_what_does_not_fit_is_rewritten(void **state)
 		{"\"release\": [", "\"release\": [], \"more\": ["},
 		/* Twice the same. */
 		{"\"retake\": [", "\"retake\": [ 4096, 4096,"},
+		{"\"waits\": [", "\"waits\": [], \"more\": ["},
+		{"\"waits\": [", "\"waits\": [ 4096,"},
+		{"\"waits\": [", "\"waits\": [ [4096, 4096],"},
+		{"\"waits\": [", "\"waits\": [ [9999999999999, 9999999999999],"},
+		/* Out of order. */
+		{"\"waits\": [", "\"waits\": [ [4096, 1000000],"},
 		{"{", "["},
 	};
 	struct fixture *fixture = *state;

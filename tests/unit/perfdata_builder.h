@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes small perf.data files in memory, for tests. They have three events (a dummy, "acquired" and
- * "release" with a field "lock") and two rings.
+ * "release" with a field "lock") and two rings; and when they are asked for, four more that are
+ * about states.
  */
 #pragma once
 
 #include <linux/perf_event.h>
 #include <perf/event.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +20,22 @@
 
 #define BUILDER_RINGS 2u
 #define BUILDER_PID 4711u
+#define BUILDER_REGISTERS 0x3u /* two of them */
+#define BUILDER_STACK_BYTES 16u
 #define BUILDER_IDENTIFIED (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
-enum builder_event { BUILDER_DUMMY, BUILDER_ACQUIRED, BUILDER_RELEASE, BUILDER_EVENTS };
+enum builder_event {
+	BUILDER_DUMMY,
+	BUILDER_ACQUIRED,
+	BUILDER_RELEASE,
+	BUILDER_EVENTS,
+	/* With states. */
+	BUILDER_SWITCH = BUILDER_EVENTS, /* with stacks */
+	BUILDER_WAKING,			 /* of all tasks, in rings of its own */
+	BUILDER_RSS_STAT,
+	BUILDER_COUNTER,
+	BUILDER_ALL_EVENTS,
+};
 
 struct builder {
 	FILE *out; /* the data section so far */
@@ -29,6 +44,7 @@ struct builder {
 	uint32_t attr_size;			 /* of struct perf_event_attr in the file */
 	uint32_t compressed_ring_bytes;		 /* for the COMPRESSED feature; 0: without it */
 	const struct perf_event_attr *only_attr; /* instead of the three events */
+	bool has_states;
 };
 
 static inline void builder_init(struct builder *builder)
@@ -94,18 +110,38 @@ static inline void builder_sample(struct builder *builder, enum builder_event ev
 	builder_put(builder, &sample, sizeof(sample));
 }
 
-/* Any other record: its BODY, and the fields of sample_id_all. */
-static inline void builder_record(struct builder *builder, uint32_t type, uint16_t misc,
-				  const void *body, size_t size, uint32_t tid, uint64_t time_ns)
+/* A sample of a tracepoint of states: REST is what comes behind the time. */
+static inline void builder_state_sample(struct builder *builder, enum builder_event event,
+					uint32_t ring, uint32_t tid, uint64_t time_ns,
+					const void *rest, size_t size)
+{
+	struct {
+		struct perf_event_header header;
+		uint64_t id;
+		uint32_t pid, tid;
+		uint64_t time_ns;
+	} start = {
+		.header = {.type = PERF_RECORD_SAMPLE, .size = (uint16_t)(sizeof(start) + size)},
+		.id = builder_id(event, ring),
+		.pid = BUILDER_PID,
+		.tid = tid,
+		.time_ns = time_ns,
+	};
+
+	builder_put(builder, &start, sizeof(start));
+	builder_put(builder, rest, size);
+}
+
+/* Any other record, of EVENT in RING: its BODY, and the fields of sample_id_all. */
+static inline void builder_record_of(struct builder *builder, enum builder_event event,
+				     uint32_t ring, uint32_t type, uint16_t misc, const void *body,
+				     size_t size, uint32_t tid, uint64_t time_ns)
 {
 	struct {
 		uint32_t pid, tid;
 		uint64_t time_ns;
 		uint64_t id;
-	} end = {.pid = BUILDER_PID,
-		 .tid = tid,
-		 .time_ns = time_ns,
-		 .id = builder_id(BUILDER_DUMMY, 1)};
+	} end = {.pid = BUILDER_PID, .tid = tid, .time_ns = time_ns, .id = builder_id(event, ring)};
 	struct perf_event_header header = {
 		.type = type,
 		.misc = misc,
@@ -115,6 +151,12 @@ static inline void builder_record(struct builder *builder, uint32_t type, uint16
 	builder_put(builder, &header, sizeof(header));
 	builder_put(builder, body, size);
 	builder_put(builder, &end, sizeof(end));
+}
+
+static inline void builder_record(struct builder *builder, uint32_t type, uint16_t misc,
+				  const void *body, size_t size, uint32_t tid, uint64_t time_ns)
+{
+	builder_record_of(builder, BUILDER_DUMMY, 1, type, misc, body, size, tid, time_ns);
 }
 
 static inline void builder_round(struct builder *builder)
@@ -137,6 +179,39 @@ static inline void builder_text(FILE *out, const char *text)
 	fwrite(text, 1, size, out);
 }
 
+/* FIELDS: the lines of the format, without the common ones. */
+static inline void builder_state_format(FILE *out, const char *name, int id, const char *fields)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (asprintf(&text,
+		     "name: %s\nID: %d\nformat:\n"
+		     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		     "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		     "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+		     "%s\nprint fmt: \"\"\n",
+		     name, id, fields) >= 0)
+		builder_text(out, text);
+}
+
+/* Shorter than the kernel's, but of the same names and sizes. */
+static inline void builder_state_formats(FILE *out)
+{
+	fwrite("sched", 1, sizeof("sched"), out);
+	builder_u32(out, 2);
+	builder_state_format(out, "sched_switch", 1000 + BUILDER_SWITCH,
+			     "\tfield:long prev_state;\toffset:8;\tsize:8;\tsigned:1;\n");
+	builder_state_format(out, "sched_waking", 1000 + BUILDER_WAKING,
+			     "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n");
+	fwrite("kmem", 1, sizeof("kmem"), out);
+	builder_u32(out, 1);
+	builder_state_format(out, "rss_stat", 1000 + BUILDER_RSS_STAT,
+			     "\tfield:unsigned int curr;\toffset:8;\tsize:4;\tsigned:0;\n"
+			     "\tfield:int member;\toffset:12;\tsize:4;\tsigned:1;\n"
+			     "\tfield:long size;\toffset:16;\tsize:8;\tsigned:1;\n");
+}
+
 static inline void builder_format(FILE *out, const char *name, int id)
 {
 	_cleanup_free_ char *text = NULL;
@@ -154,7 +229,7 @@ static inline void builder_format(FILE *out, const char *name, int id)
 		builder_text(out, text);
 }
 
-static inline void builder_tracing_data(FILE *out)
+static inline void builder_tracing_data(const struct builder *builder, FILE *out)
 {
 	fwrite(GT_TRACING_DATA_MAGIC, 1, GT_TRACING_DATA_MAGIC_SIZE, out);
 	fwrite("0.6", 1, 4, out);
@@ -166,11 +241,13 @@ static inline void builder_tracing_data(FILE *out)
 	fwrite("header_event", 1, sizeof("header_event"), out);
 	builder_text(out, "");
 	builder_u32(out, 0);
-	builder_u32(out, 1);
+	builder_u32(out, builder->has_states ? 3 : 1);
 	fwrite("probes", 1, sizeof("probes"), out);
 	builder_u32(out, 2);
 	builder_format(out, "acquired", 1001);
 	builder_format(out, "release", 1002);
+	if (builder->has_states)
+		builder_state_formats(out);
 	builder_u32(out, 0);
 	builder_u32(out, 0);
 	builder_text(out, "");
@@ -179,13 +256,26 @@ static inline void builder_tracing_data(FILE *out)
 static inline struct perf_event_attr builder_attr(const struct builder *builder,
 						  enum builder_event event)
 {
+	bool is_tracepoint = event != BUILDER_DUMMY && event != BUILDER_COUNTER;
 	struct perf_event_attr attr = {
-		.type = event == BUILDER_DUMMY ? PERF_TYPE_SOFTWARE : PERF_TYPE_TRACEPOINT,
-		.config = event == BUILDER_DUMMY ? PERF_COUNT_SW_DUMMY : 1000 + (uint64_t)event,
-		.sample_type = BUILDER_IDENTIFIED |
-			       (event == BUILDER_DUMMY ? 0 : (uint64_t)PERF_SAMPLE_RAW),
+		.type = is_tracepoint ? PERF_TYPE_TRACEPOINT : PERF_TYPE_SOFTWARE,
+		.config = is_tracepoint		   ? 1000 + (uint64_t)event
+			  : event == BUILDER_DUMMY ? PERF_COUNT_SW_DUMMY
+						   : PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_type = BUILDER_IDENTIFIED | (is_tracepoint ? (uint64_t)PERF_SAMPLE_RAW : 0),
 		.sample_id_all = 1,
+		.inherit = builder->has_states && event != BUILDER_WAKING,
 	};
+
+	if (event == BUILDER_SWITCH) {
+		attr.sample_type |=
+			PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr.sample_regs_user = BUILDER_REGISTERS;
+		attr.sample_stack_user = BUILDER_STACK_BYTES;
+	}
+	if (event == BUILDER_COUNTER)
+		attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+				   PERF_FORMAT_ID;
 
 	if (builder->only_attr)
 		attr = *builder->only_attr;
@@ -226,7 +316,9 @@ static inline void builder_put_events(const struct builder *builder, FILE *out, 
 /* The whole file; the caller frees it. */
 static inline char *builder_finish(struct builder *builder, size_t *ret_size)
 {
-	uint32_t count = builder->only_attr ? 1 : BUILDER_EVENTS;
+	uint32_t count = builder->only_attr    ? 1
+			 : builder->has_states ? BUILDER_ALL_EVENTS
+					       : BUILDER_EVENTS;
 	uint64_t ids_size = count * BUILDER_RINGS * sizeof(uint64_t);
 	uint64_t entry_size = builder->attr_size + sizeof(struct gt_perf_file_section);
 	struct gt_perf_file_header header = {
@@ -242,7 +334,7 @@ static inline char *builder_finish(struct builder *builder, size_t *ret_size)
 	FILE *out = open_memstream(&file, ret_size);
 	uint64_t offset;
 
-	builder_tracing_data(tracing);
+	builder_tracing_data(builder, tracing);
 	fclose(tracing);
 	fflush(builder->out);
 	header.data.offset = header.attrs.offset + header.attrs.size;

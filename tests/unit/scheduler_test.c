@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
+#include "fake_unwinder.h"
 #include "trace/stats.h"
 #include "trace/trace.h"
 
@@ -27,6 +28,9 @@ static struct gt_trace *new_trace(void)
 static void feed(struct gt_trace *trace, struct gt_event event)
 {
 	event.ring = GT_EVENT_NO_RING;
+	if ((event.type == GT_EVENT_SWITCH_IN || event.type == GT_EVENT_SWITCH_OUT) &&
+	    event.on_off.cpu == 0)
+		event.on_off.cpu = GT_EVENT_NO_RING;
 	assert_int_equal(gt_trace_feed(trace, &event), 0);
 }
 
@@ -67,6 +71,43 @@ static void out(struct gt_trace *trace, uint64_t time_ns, uint32_t tid, bool pre
 				      .on_off.preempted = preempted});
 }
 
+static void on_cpu(struct gt_trace *trace, uint64_t time_ns, uint32_t tid, enum gt_event_type type,
+		   uint32_t cpu)
+{
+	feed(trace,
+	     (struct gt_event){
+		     .type = type, .time_ns = time_ns, .pid = PID, .tid = tid, .on_off.cpu = cpu});
+}
+
+#define UNINTERRUPTIBLE 1
+#define STOPPED 2
+
+static void leave(struct gt_trace *trace, uint64_t time_ns, uint32_t tid, const char *functions,
+		  unsigned how)
+{
+	struct gt_stack_sample sample = fake_sample(functions);
+
+	feed(trace, (struct gt_event){.type = GT_EVENT_LEAVE,
+				      .time_ns = time_ns,
+				      .pid = PID,
+				      .tid = tid,
+				      .leave = {.stack = &sample,
+						.is_uninterruptible = how & UNINTERRUPTIBLE,
+						.is_stopped = how & STOPPED}});
+}
+
+/* Leaves its CPU of its own will, with a stack. */
+static void sleep_in(struct gt_trace *trace, uint64_t time_ns, uint32_t tid, const char *functions)
+{
+	leave(trace, time_ns - 1, tid, functions, 0);
+	out(trace, time_ns, tid, false);
+}
+
+static void wake(struct gt_trace *trace, uint64_t time_ns, uint32_t tid)
+{
+	feed(trace, (struct gt_event){.type = GT_EVENT_WAKEUP, .time_ns = time_ns, .tid = tid});
+}
+
 static void gil(struct gt_trace *trace, uint64_t time_ns, uint32_t tid, enum gt_event_type type)
 {
 	feed(trace, (struct gt_event){.type = type,
@@ -94,6 +135,13 @@ static uint32_t find_thread(const struct gt_trace *trace, uint32_t tid)
 	return 0;
 }
 
+static void check_reasons(const uint64_t *ns, uint64_t sum_ns)
+{
+	for (uint32_t reason = 0; reason < GT_SLEEP_REASONS; reason++)
+		sum_ns -= ns[reason];
+	assert_int_equal(sum_ns, 0);
+}
+
 /* Both lists of a thread go from its birth to its end without a gap, and the sums are its life. */
 static void finish(struct gt_trace *trace, struct gt_stats *stats)
 {
@@ -116,13 +164,16 @@ static void finish(struct gt_trace *trace, struct gt_stats *stats)
 
 		assert_int_equal(sums->no_ns + sums->wait_ns + sums->has_ns + sums->unknown_ns,
 				 total_ns);
-		assert_true(sums->sleep_gil_ns <= GT_MIN(sums->sleep_ns, sums->wait_ns));
+		assert_true(sums->sleep_gil_ns <= sums->sleep_ns);
+		assert_true(trace->without_gil || sums->sleep_gil_ns <= sums->wait_ns);
 		if (!trace->has_states)
 			continue;
 		assert_int_equal(cursor[i], thread->end_ns);
 		assert_int_equal(sums->running_ns + sums->runnable_ns + sums->sleep_ns +
-					 sums->state_unknown_ns,
+					 sums->uninterruptible_ns + sums->state_unknown_ns,
 				 total_ns);
+		check_reasons(sums->sleep_reason_ns, sums->sleep_ns);
+		check_reasons(sums->uninterruptible_reason_ns, sums->uninterruptible_ns);
 	}
 }
 
@@ -374,20 +425,495 @@ static void test_losses_that_overlap(void **test_state)
 	check(trace, &stats, 100, 100 + 200, 0, 500, 700);
 }
 
+/* What the states of a thread are called, with when each begins and its innermost function. */
+static void check_states(const struct gt_trace *trace, uint32_t tid, const char *expected)
+{
+	const struct gt_stacks *stacks =
+		trace->unwinder ? gt_unwinder_stacks(trace->unwinder) : NULL;
+	uint32_t thread = find_thread(trace, tid);
+	char text[1024] = "", name[GT_STATE_NAME_SIZE];
+
+	gt_array_for_each (&trace->states, state) {
+		const char *known = gt_state_name(state, name);
+
+		if (state->thread != thread)
+			continue;
+		sprintf(text + strlen(text), "%s%llu %s", text[0] ? ", " : "",
+			(unsigned long long)state->start_ns, known ? known : "on");
+		if (state->stack != GT_STACK_NONE)
+			sprintf(text + strlen(text), " %s",
+				gt_stacks_top(stacks, state->stack)->name);
+	}
+	assert_string_equal(text, expected);
+}
+
+#define IN_READ "schedule pipe_read ksys_read | read"
+#define IN_SELECT "schedule do_select | select"
+#define IN_TAKE_GIL "schedule futex_wait do_futex | pthread_cond_timedwait !f"
+#define IN_LOCK "schedule futex_wait do_futex | sem_wait PyThread_acquire_lock_timed"
+#define IN_PAGE_FAULT "schedule io_schedule exc_page_fault | !f"
+
+static void test_reasons(void **test_state)
+{
+	_cleanup_(fake_unwinder_freep) struct gt_unwinder *unwinder = fake_unwinder_new();
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	const struct gt_thread_stats *thread;
+
+	(void)test_state;
+	trace->unwinder = unwinder;
+	comm(trace, 1000, true);
+	sleep_in(trace, 1100, PID, IN_READ);
+	in(trace, 1200, PID);
+	leave(trace, 1299, PID, IN_PAGE_FAULT, UNINTERRUPTIBLE);
+	out(trace, 1300, PID, false);
+	in(trace, 1400, PID);
+	/* Preempted: from where, is known as well. */
+	leave(trace, 1499, PID, "exit_to_user_mode_loop | f", 0);
+	out(trace, 1500, PID, true);
+	in(trace, 1600, PID);
+	leave(trace, 1699, PID, IN_READ, STOPPED);
+	out(trace, 1700, PID, false);
+	in(trace, 1800, PID);
+	/* A page was missing: a signal would end a wait for a lock. */
+	leave(trace, 1850, PID, IN_LOCK, UNINTERRUPTIBLE);
+	out(trace, 1851, PID, false);
+	in(trace, 1870, PID);
+	/* What was told before another event is not of the next switch. */
+	leave(trace, 1900, PID, IN_READ, UNINTERRUPTIBLE);
+	in(trace, 1910, PID);
+	out(trace, 1920, PID, false);
+	in(trace, 1930, PID);
+	leave(trace, 1940, PID, IN_READ, UNINTERRUPTIBLE);
+	leave(trace, 1941, PID, IN_SELECT, 0);
+	out(trace, 1942, PID, false);
+	/* Of nobody that is known, and late. */
+	leave(trace, 1943, 999, IN_READ, 0);
+	leave(trace, 1900, PID, IN_READ, UNINTERRUPTIBLE);
+	in(trace, 1950, PID);
+	out(trace, 1960, PID, false);
+	task(trace, 2000, PID, GT_EVENT_EXIT);
+	finish(trace, &stats);
+	check_states(trace, PID,
+		     "1000 on, 1100 S(read) schedule, 1200 on, 1300 D(disk) schedule, 1400 on, "
+		     "1500 R exit_to_user_mode_loop, 1600 on, 1700 S schedule, 1800 on, "
+		     "1851 D schedule, 1870 state unknown, 1910 on, 1920 S, 1930 on, 1942 S(poll) "
+		     "schedule, "
+		     "1950 on, 1960 S");
+	assert_int_equal(trace->threads.count, 1);
+	thread = &stats.threads[0];
+	assert_int_equal(thread->sleep_reason_ns[GT_SLEEP_READ], 100);
+	assert_int_equal(thread->sleep_reason_ns[GT_SLEEP_POLL], 8);
+	assert_int_equal(thread->uninterruptible_reason_ns[GT_SLEEP_DISK], 100);
+	assert_int_equal(thread->uninterruptible_ns, 119);
+	assert_int_equal(trace->threads.items[0].voluntary_switches, 7);
+	assert_int_equal(trace->threads.items[0].involuntary_switches, 1);
+}
+
+/* Then nothing is told of the disk, and it stays among the sleeps. */
+static void test_no_reasons_without_stacks(void **test_state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)test_state;
+	comm(trace, 1000, true);
+	leave(trace, 1099, PID, IN_PAGE_FAULT, UNINTERRUPTIBLE);
+	out(trace, 1100, PID, false);
+	task(trace, 2000, PID, GT_EVENT_EXIT);
+	finish(trace, &stats);
+	check_states(trace, PID, "1000 on, 1100 S");
+}
+
+static void test_wakeups(void **test_state)
+{
+	_cleanup_(fake_unwinder_freep) struct gt_unwinder *unwinder = fake_unwinder_new();
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)test_state;
+	trace->unwinder = unwinder;
+	trace->has_wakeups = true;
+	comm(trace, 1000, true);
+	sleep_in(trace, 1100, PID, IN_READ);
+	wake(trace, 1150, PID);
+	wake(trace, 1160, PID);
+	in(trace, 1200, PID);
+	/* It runs already; nobody knows the other one. */
+	wake(trace, 1210, PID);
+	wake(trace, 1220, 999);
+	leave(trace, 1299, PID, IN_PAGE_FAULT, UNINTERRUPTIBLE);
+	out(trace, 1300, PID, false);
+	/* Late. */
+	wake(trace, 1290, PID);
+	wake(trace, 1350, PID);
+	in(trace, 1400, PID);
+	/* The waker is faster than the sleeper. */
+	leave(trace, 1500, PID, IN_SELECT, 0);
+	wake(trace, 1501, PID);
+	out(trace, 1502, PID, false);
+	in(trace, 1600, PID);
+	sleep_in(trace, 1700, PID, IN_READ);
+	feed(trace,
+	     (struct gt_event){.type = GT_EVENT_WAKEUPS_LOST, .time_ns = 1750, .gap.count = 3});
+	in(trace, 1800, PID);
+	task(trace, 2000, PID, GT_EVENT_EXIT);
+	wake(trace, 2001, PID);
+	finish(trace, &stats);
+	check_states(trace, PID,
+		     "1000 on, 1100 S(read) schedule, 1150 R schedule, 1200 on, "
+		     "1300 D(disk) schedule, 1350 R schedule, 1400 on, 1502 R schedule, 1600 on, "
+		     "1700 S(read) schedule, 1800 on");
+	check(trace, &stats, PID, 100 + 100 + 102 + 100 + 200, 50 + 50 + 98, 150, 0);
+	assert_int_equal(trace->wakeups_lost, 3);
+	gt_array_for_each (&trace->states, state)
+		assert_false(state->preempted);
+}
+
+/* Those of other threads than were recorded say nothing of the others. */
+static void test_wakeups_that_were_not_recorded(void **test_state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)test_state;
+	comm(trace, 1000, true);
+	out(trace, 1100, PID, false);
+	wake(trace, 1150, PID);
+	task(trace, 2000, PID, GT_EVENT_EXIT);
+	finish(trace, &stats);
+	check_states(trace, PID, "1000 on, 1100 S");
+}
+
+static void test_loss_hides_stacks(void **test_state)
+{
+	_cleanup_(fake_unwinder_freep) struct gt_unwinder *unwinder = fake_unwinder_new();
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)test_state;
+	trace->unwinder = unwinder;
+	comm(trace, 1000, true);
+	sleep_in(trace, 1100, PID, IN_READ);
+	in(trace, 1200, PID);
+	leave(trace, 1250, PID, IN_READ, UNINTERRUPTIBLE);
+	lose(trace, 1150, 1300, 1);
+	out(trace, 1400, PID, false);
+	task(trace, 1500, PID, GT_EVENT_EXIT);
+	finish(trace, &stats);
+	check_states(trace, PID,
+		     "1000 on, 1100 S(read) schedule, 1150 state unknown, "
+		     "1200 state unknown, 1300 on, 1400 S");
+}
+
+static void test_migrations(void **test_state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)test_state;
+	comm(trace, 1000, true);
+	on_cpu(trace, 1100, PID, GT_EVENT_SWITCH_OUT, 1);
+	on_cpu(trace, 1200, PID, GT_EVENT_SWITCH_IN, 2);
+	on_cpu(trace, 1300, PID, GT_EVENT_SWITCH_OUT, 2);
+	on_cpu(trace, 1400, PID, GT_EVENT_SWITCH_IN, 2);
+	on_cpu(trace, 1350, PID, GT_EVENT_SWITCH_IN, 3);
+	on_cpu(trace, 1500, PID, GT_EVENT_SWITCH_OUT, 2);
+	in(trace, 1600, PID);
+	on_cpu(trace, 1700, PID, GT_EVENT_SWITCH_OUT, 2);
+	on_cpu(trace, 1800, PID, GT_EVENT_SWITCH_IN, 1);
+	task(trace, 2000, PID, GT_EVENT_EXIT);
+	finish(trace, &stats);
+	assert_true(trace->has_cpus);
+	assert_int_equal(trace->threads.items[0].migrations, 2);
+	assert_int_equal(trace->threads.items[0].voluntary_switches, 4);
+}
+
+/* A program with a thread that waits for the GIL from 1100 to 1500. */
+static void begin_wait(struct gt_trace *trace)
+{
+	comm(trace, 1000, true);
+	fork_task(trace, 1000, PID, 101);
+	in(trace, 1000, 101);
+	gil(trace, 1000, PID, GT_EVENT_TAKE);
+	gil(trace, 1000, PID, GT_EVENT_ACQUIRED);
+	gil(trace, 1100, 101, GT_EVENT_TAKE);
+}
+
+static void end_wait(struct gt_trace *trace)
+{
+	gil(trace, 1500, PID, GT_EVENT_RELEASE);
+	gil(trace, 1500, 101, GT_EVENT_ACQUIRED);
+	gil(trace, 1510, 101, GT_EVENT_RELEASE);
+}
+
+/* The four moments decide, and where the stacks do not agree with them is counted. */
+static void test_stacks_are_compared_with_the_moments(void **test_state)
+{
+	_cleanup_(fake_unwinder_freep) struct gt_unwinder *unwinder = fake_unwinder_new();
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	const struct gt_thread_stats *thread;
+
+	(void)test_state;
+	trace->unwinder = unwinder;
+	begin_wait(trace);
+	sleep_in(trace, 1110, 101, IN_TAKE_GIL); /* both say so */
+	in(trace, 1200, 101);
+	sleep_in(trace, 1210, 101, IN_LOCK); /* the moments alone */
+	in(trace, 1300, 101);
+	out(trace, 1310, 101, false); /* no stack */
+	in(trace, 1350, 101);
+	end_wait(trace);
+	sleep_in(trace, 1600, 101, IN_LOCK); /* none */
+	in(trace, 1700, 101);
+	sleep_in(trace, 1800, 101, IN_TAKE_GIL); /* the stack alone */
+	in(trace, 1900, 101);
+	task(trace, 2000, 101, GT_EVENT_EXIT);
+	task(trace, 2000, PID, GT_EVENT_EXIT);
+	finish(trace, &stats);
+	check_states(trace, 101,
+		     "1000 on, 1110 S(GIL) schedule, 1200 on, 1210 S(GIL) schedule, 1300 on, "
+		     "1310 S(GIL), 1350 on, 1600 S(lock) schedule, 1700 on, "
+		     "1800 S(futex) schedule, 1900 on");
+	assert_int_equal(trace->sleeps_compared, 4);
+	assert_int_equal(trace->sleeps_disagreed, 2);
+	thread = &stats.threads[find_thread(trace, 101)];
+	assert_int_equal(thread->sleep_gil_ns, 90 + 90 + 40);
+	assert_int_equal(thread->sleep_reason_ns[GT_SLEEP_GIL], 90 + 90 + 40);
+	assert_int_equal(thread->sleep_reason_ns[GT_SLEEP_FUTEX], 100);
+}
+
+/* A sleep in part of a wait, and one of which the moments are not known. */
+static void test_what_cannot_be_compared(void **test_state)
+{
+	_cleanup_(fake_unwinder_freep) struct gt_unwinder *unwinder = fake_unwinder_new();
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)test_state;
+	trace->unwinder = unwinder;
+	begin_wait(trace);
+	sleep_in(trace, 1400, 101, IN_LOCK);
+	end_wait(trace);
+	in(trace, 1580, 101);
+	feed(trace,
+	     (struct gt_event){.type = GT_EVENT_LOST, .time_ns = 1600, .pid = PID, .tid = 101});
+	sleep_in(trace, 1700, 101, IN_TAKE_GIL);
+	in(trace, 1800, 101);
+	gil(trace, 1900, 101, GT_EVENT_TAKE);
+	task(trace, 2000, 101, GT_EVENT_EXIT);
+	task(trace, 2000, PID, GT_EVENT_EXIT);
+	finish(trace, &stats);
+	check_states(trace, 101,
+		     "1000 on, 1400 S(GIL) schedule, 1580 on, 1700 S(GIL) schedule, 1800 on");
+	assert_int_equal(trace->sleeps_compared, 0);
+	assert_int_equal(trace->sleeps_disagreed, 0);
+}
+
+static void test_stacks_alone(void **test_state)
+{
+	_cleanup_(fake_unwinder_freep) struct gt_unwinder *unwinder = fake_unwinder_new();
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)test_state;
+	trace->unwinder = unwinder;
+	trace->without_gil = true;
+	comm(trace, 1000, true);
+	sleep_in(trace, 1100, PID, IN_TAKE_GIL);
+	in(trace, 1300, PID);
+	sleep_in(trace, 1400, PID, IN_LOCK);
+	in(trace, 1450, PID);
+	task(trace, 2000, PID, GT_EVENT_EXIT);
+	finish(trace, &stats);
+	check_states(trace, PID,
+		     "1000 on, 1100 S(GIL) schedule, 1300 on, 1400 S(lock) schedule, 1450 on");
+	assert_int_equal(stats.threads[0].sleep_gil_ns, 200);
+	assert_int_equal(trace->sleeps_compared, 0);
+}
+
+static void map(struct gt_trace *trace, uint64_t time_ns, uint32_t pid, const char *path,
+		bool by_agent)
+{
+	feed(trace, (struct gt_event){.type = GT_EVENT_MAP,
+				      .time_ns = time_ns,
+				      .pid = pid,
+				      .tid = pid,
+				      .map = {.start = 0x1000,
+					      .length = 0x1000,
+					      .path = path,
+					      .by_agent = by_agent}});
+}
+
+static void test_address_spaces(void **test_state)
+{
+	_cleanup_(fake_unwinder_freep) struct gt_unwinder *unwinder = fake_unwinder_new();
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)test_state;
+	trace->unwinder = unwinder;
+	comm(trace, 1000, true);
+	map(trace, 1001, PID, "a", false);
+	/* The agent says nothing new where the kernel tells. */
+	map(trace, 1002, PID, "b", true);
+	fork_task(trace, 1100, PID, 101);
+	fork_task(trace, 1200, 200, 200);
+	map(trace, 1201, 200, "c", true);
+	feed(trace, (struct gt_event){.type = GT_EVENT_COMM,
+				      .time_ns = 1300,
+				      .pid = 200,
+				      .tid = 200,
+				      .comm = {.name = "sh", .exec = true}});
+	map(trace, 1301, 200, "d", true);
+	map(trace, 1302, 200, "e", false);
+	finish(trace, &stats);
+	assert_string_equal(unwinder->log, "exec(0) map(0,a) fork(0,1) exec(1) map(1,d) map(1,e) ");
+}
+
+static void count(struct gt_trace *trace, uint32_t tid, const char *counter, uint64_t value,
+		  uint64_t enabled_ns, uint64_t running_ns)
+{
+	feed(trace, (struct gt_event){.type = GT_EVENT_COUNT,
+				      .time_ns = 3000,
+				      .pid = PID,
+				      .tid = tid,
+				      .count = {.counter = counter,
+						.value = value,
+						.enabled_ns = enabled_ns,
+						.running_ns = running_ns}});
+}
+
+static void test_counters(void **test_state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	const double *counts;
+
+	(void)test_state;
+	comm(trace, 1000, true);
+	fork_task(trace, 1100, PID, 101);
+	task(trace, 2900, 101, GT_EVENT_EXIT);
+	/* Of a thread that has ended: a part for each of two CPUs, a quarter and three quarters. */
+	count(trace, 101, "minor-faults", 10, 258060324, 64515081);
+	count(trace, 101, "minor-faults", 30, 258120507, 193605426);
+	/* It had to share the hardware: half of the time on one CPU, and never on the other. */
+	count(trace, 101, "cycles", 500, 1000, 500);
+	count(trace, 101, "cycles", 0, 1000, 0);
+	/* It never had its turn. */
+	count(trace, 101, "instructions", 0, 1000, 0);
+	count(trace, 101, "major-faults", 0, 0, 0);
+	count(trace, 999, "cycles", 1, 0, 0);
+	finish(trace, &stats);
+	assert_int_equal(trace->counter_count, 4);
+	assert_string_equal(trace->counters[0], "minor-faults");
+	counts = trace->threads.items[find_thread(trace, 101)].counts;
+	assert_true(counts[0] == 40);
+	assert_true(counts[1] == 1000);
+	assert_true(counts[2] == -1);
+	assert_true(counts[3] == 0);
+	counts = trace->threads.items[find_thread(trace, PID)].counts;
+	for (uint32_t i = 0; i < trace->counter_count; i++)
+		assert_true(counts[i] == -1);
+}
+
+static void test_too_many_counters(void **test_state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)test_state;
+	comm(trace, 1000, true);
+	for (uint32_t i = 0; i < 2 * GT_COUNTERS_MAX; i++) {
+		char name[16];
+
+		sprintf(name, "counter-%u", i);
+		count(trace, PID, name, i, 0, 0);
+	}
+	finish(trace, &stats);
+	assert_int_equal(trace->counter_count, GT_COUNTERS_MAX);
+	assert_true(trace->threads.items[0].counts[GT_COUNTERS_MAX - 1] == GT_COUNTERS_MAX - 1);
+}
+
+static void memory(struct gt_trace *trace, uint64_t time_ns, uint32_t pid, uint32_t kind,
+		   uint64_t bytes)
+{
+	feed(trace, (struct gt_event){.type = GT_EVENT_MEMORY,
+				      .time_ns = time_ns,
+				      .pid = pid,
+				      .tid = pid,
+				      .memory = {.kind = kind, .bytes = bytes}});
+}
+
+/* In a millisecond, the largest and the last remain of a process. */
+static void test_memory(void **test_state)
+{
+	static const struct gt_memory_point expected[] = {
+		{.time_ns = 1000100, .resident_bytes = 100, .process = 0},
+		{.time_ns = 2000100, .resident_bytes = 190, .process = 0},
+		{.time_ns = 2000500, .resident_bytes = 60, .process = 0},
+		{.time_ns = 2000600, .resident_bytes = 67, .process = 1},
+		{.time_ns = 5000000, .resident_bytes = 10, .process = 0},
+	};
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+
+	(void)test_state;
+	comm(trace, 1000000, true);
+	memory(trace, 1000000, PID, 1, 50);
+	memory(trace, 1000100, PID, 0, 50);
+	memory(trace, 2000000, PID, 1, 70);
+	memory(trace, 2000100, PID, 1, 140);
+	memory(trace, 2000200, PID, 1, 20);
+	memory(trace, 2000400, PID, 1, 30);
+	memory(trace, 2000500, PID, 1, 10);
+	/* A child begins with what its parent has. */
+	fork_task(trace, 2000550, 200, 200);
+	memory(trace, 2000600, 200, 3, 7);
+	memory(trace, 2000650, 999, 3, 7);
+	/* Another program begins with nothing. */
+	comm(trace, 4000000, true);
+	memory(trace, 5000000, PID, 1, 10);
+	finish(trace, &stats);
+	assert_int_equal(trace->memory.count, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		assert_int_equal(trace->memory.items[i].time_ns, expected[i].time_ns);
+		assert_int_equal(trace->memory.items[i].resident_bytes, expected[i].resident_bytes);
+		assert_int_equal(trace->memory.items[i].process, expected[i].process);
+	}
+	assert_int_equal(trace->processes.items[0].resident_max_bytes, 190);
+	assert_int_equal(trace->processes.items[1].resident_max_bytes, 67);
+}
+
 static uint32_t next_random(uint64_t *seed)
 {
 	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (uint32_t)(*seed >> 33);
 }
 
+static void random_state(struct gt_trace *trace, uint64_t time_ns, uint32_t tid, uint32_t choice)
+{
+	static const char *const stacks[] = {IN_READ, IN_SELECT, IN_TAKE_GIL, IN_LOCK, ""};
+
+	if (choice % 3 == 0)
+		wake(trace, time_ns, tid);
+	else
+		leave(trace, time_ns, tid, stacks[choice % ARRAY_SIZE(stacks)], choice % 4);
+}
+
 static void test_invariants_survive_nonsense(void **test_state)
 {
 	(void)test_state;
 	for (uint64_t round = 1; round <= 200; round++) {
+		_cleanup_(fake_unwinder_freep) struct gt_unwinder *unwinder = fake_unwinder_new();
 		_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
 		_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
 		uint64_t seed = round, now = 1000;
 
+		trace->unwinder = round % 4 ? unwinder : NULL;
+		trace->has_wakeups = round % 3;
+		trace->without_gil = round % 5 == 0;
 		comm(trace, now, true);
 		for (int i = 0; i < 2000; i++) {
 			uint32_t choice = next_random(&seed) % 100;
@@ -400,6 +926,8 @@ static void test_invariants_survive_nonsense(void **test_state)
 				in(trace, time_ns, tid);
 			else if (choice < 50)
 				out(trace, time_ns, tid, choice % 2);
+			else if (choice < 70)
+				random_state(trace, time_ns, tid, next_random(&seed) % 100);
 			else if (choice < 88)
 				gil(trace, time_ns, tid,
 				    (enum gt_event_type)(GT_EVENT_TAKE + choice % 4));
@@ -430,6 +958,19 @@ int main(void)
 		cmocka_unit_test(test_sleep_for_the_gil),
 		cmocka_unit_test(test_loss_is_unknown),
 		cmocka_unit_test(test_losses_that_overlap),
+		cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_no_reasons_without_stacks),
+		cmocka_unit_test(test_wakeups),
+		cmocka_unit_test(test_wakeups_that_were_not_recorded),
+		cmocka_unit_test(test_loss_hides_stacks),
+		cmocka_unit_test(test_migrations),
+		cmocka_unit_test(test_stacks_are_compared_with_the_moments),
+		cmocka_unit_test(test_what_cannot_be_compared),
+		cmocka_unit_test(test_stacks_alone),
+		cmocka_unit_test(test_address_spaces),
+		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_too_many_counters),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_invariants_survive_nonsense),
 	};
 

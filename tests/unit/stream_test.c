@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
+#include "fake_unwinder.h"
 #include "trace/comparison.h"
 #include "trace/merge.h"
 #include "trace/stats.h"
@@ -26,6 +27,8 @@ struct list {
 	const struct gt_event *events;
 	uint32_t count, next;
 	char name[32];
+	char functions[64]; /* of a stack */
+	struct gt_stack_sample stack;
 };
 
 static int next_of_list(void *object, struct gt_event *ret)
@@ -33,12 +36,20 @@ static int next_of_list(void *object, struct gt_event *ret)
 	struct list *list = object;
 
 	memset(list->name, '!', sizeof(list->name) - 1);
+	memset(list->functions, '!', sizeof(list->functions) - 1);
+	list->stack = (struct gt_stack_sample){0};
 	if (list->next == list->count)
 		return 0;
 	*ret = list->events[list->next++];
 	if (ret->type == GT_EVENT_COMM) {
 		snprintf(list->name, sizeof(list->name), "%s", ret->comm.name);
 		ret->comm.name = list->name;
+	}
+	if (ret->type == GT_EVENT_LEAVE && ret->leave.stack) {
+		snprintf(list->functions, sizeof(list->functions), "%s",
+			 (const char *)ret->leave.stack->stack);
+		list->stack = fake_sample(list->functions);
+		ret->leave.stack = &list->stack;
 	}
 	return 1;
 }
@@ -303,6 +314,140 @@ static void test_window_of_a_trace(void **state)
 	assert_int_equal(thread->state_unknown_ns, 1000);
 }
 
+static struct gt_event leaving(uint64_t time_ns, uint32_t tid, const struct gt_stack_sample *stack,
+			       bool is_uninterruptible)
+{
+	struct gt_event result = event(time_ns, PID, tid, GT_EVENT_LEAVE);
+
+	result.leave.stack = stack;
+	result.leave.is_uninterruptible = is_uninterruptible;
+	return result;
+}
+
+static struct gt_event resident(uint64_t time_ns, uint32_t pid, uint32_t kind, uint64_t bytes)
+{
+	struct gt_event result = event(time_ns, pid, pid, GT_EVENT_MEMORY);
+
+	result.memory.kind = kind;
+	result.memory.bytes = bytes;
+	return result;
+}
+
+/* What the states are called of TID, with when each begins and its innermost function. */
+static void check_states(const struct gt_trace *trace, uint32_t tid, const char *expected)
+{
+	char text[256] = "", name[GT_STATE_NAME_SIZE];
+
+	gt_array_for_each (&trace->states, state) {
+		const char *known = gt_state_name(state, name);
+
+		if (&trace->threads.items[state->thread] != find_thread(trace, tid))
+			continue;
+		sprintf(text + strlen(text), "%llu %s", (unsigned long long)state->start_ns,
+			known ? known : "on");
+		if (state->stack != GT_STACK_NONE)
+			sprintf(text + strlen(text), " %s",
+				gt_stacks_top(gt_unwinder_stacks(trace->unwinder), state->stack)
+					->name);
+		strcat(text, ";");
+	}
+	assert_string_equal(text, expected);
+}
+
+/* Whoever sleeps as the window begins has said before where. */
+static void test_window_of_states(void **state)
+{
+	const struct gt_stack_sample read = fake_sample("a ksys_read | read");
+	const struct gt_stack_sample disk = fake_sample("b io_schedule | read");
+	const struct gt_event events[] = {
+		named(1000, PID, PID, "python3", true),
+		resident(1001, PID, 1, 400),
+		resident(1002, PID, 3, 50),
+		forked(1100, PID, 101, PID, PID),
+		forked(1100, PID, 102, PID, PID),
+		forked(1100, PID, 103, PID, PID),
+		forked(1100, PID, 104, PID, PID),
+		/* It sleeps, and is woken in the window. */
+		leaving(1200, PID, &read, false),
+		event(1201, PID, PID, GT_EVENT_SWITCH_OUT),
+		/* It was woken before. */
+		event(1210, PID, 101, GT_EVENT_SWITCH_IN),
+		leaving(1220, 101, &disk, true),
+		event(1230, PID, 101, GT_EVENT_SWITCH_OUT),
+		event(1300, 0, 101, GT_EVENT_WAKEUP),
+		/* It is about to leave, and it does in the window. */
+		event(1210, PID, 102, GT_EVENT_SWITCH_IN),
+		leaving(1999, 102, &disk, true),
+		/* It sleeps, and what it said before was of another sleep. */
+		leaving(1400, 103, &read, false),
+		event(1401, PID, 103, GT_EVENT_SWITCH_OUT),
+		event(1402, 0, 103, GT_EVENT_WAKEUP),
+		event(1403, PID, 103, GT_EVENT_SWITCH_IN),
+		event(1404, PID, 103, GT_EVENT_SWITCH_OUT),
+		/* What it did was missed. */
+		leaving(1400, 104, &read, false),
+		event(1401, PID, 104, GT_EVENT_SWITCH_OUT),
+		event(1402, PID, PID, GT_EVENT_COUNT),
+		event(2001, PID, 102, GT_EVENT_SWITCH_OUT),
+		event(2100, 0, PID, GT_EVENT_WAKEUP),
+		event(2200, PID, 101, GT_EVENT_SWITCH_IN),
+		resident(2300, PID, 3, 60),
+		event(2500, PID, PID, GT_EVENT_COUNT),
+		named(3000, PID, PID, "end", false),
+	};
+	struct list list = LIST(events);
+	_cleanup_(fake_unwinder_freep) struct gt_unwinder *unwinder = fake_unwinder_new();
+	_cleanup_(gt_window_freep) struct gt_window *window = NULL;
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = gt_trace_new();
+	struct gt_event given;
+
+	(void)state;
+	trace->unwinder = unwinder;
+	trace->has_wakeups = true;
+	assert_int_equal(gt_window_new(SOURCE(&list), 2000, &window), 0);
+	while (gt_window_next(window, &given) > 0)
+		assert_int_equal(gt_trace_feed(trace, &given), 0);
+	assert_int_equal(gt_trace_finish(trace), 0);
+	check_states(trace, PID, "2000 S(read) a;2100 R a;");
+	check_states(trace, 101, "2000 R b;2200 on;");
+	check_states(trace, 102, "2000 on;2001 D(disk) b;");
+	check_states(trace, 103, "2000 S;");
+	check_states(trace, 104, "2000 S(read) a;");
+	/* They are of whole lives. */
+	assert_int_equal(trace->counter_count, 0);
+	assert_int_equal(find_thread(trace, PID)->voluntary_switches, 0);
+	assert_int_equal(find_thread(trace, 102)->voluntary_switches, 1);
+	assert_int_equal(trace->memory.count, 1);
+	assert_int_equal(trace->memory.items[0].resident_bytes, 400 + 60);
+}
+
+static void test_window_behind_a_loss(void **state)
+{
+	const struct gt_stack_sample read = fake_sample("a ksys_read | read");
+	const struct gt_event events[] = {
+		named(1000, PID, PID, "python3", true),
+		leaving(1200, PID, &read, false),
+		event(1201, PID, PID, GT_EVENT_SWITCH_OUT),
+		event(1300, 0, PID, GT_EVENT_WAKEUP),
+		event(1400, 0, 0, GT_EVENT_SWITCHES_LOST),
+		event(2500, PID, PID, GT_EVENT_SWITCH_IN),
+		named(3000, PID, PID, "end", false),
+	};
+	struct list list = LIST(events);
+	_cleanup_(fake_unwinder_freep) struct gt_unwinder *unwinder = fake_unwinder_new();
+	_cleanup_(gt_window_freep) struct gt_window *window = NULL;
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = gt_trace_new();
+	struct gt_event given;
+
+	(void)state;
+	trace->unwinder = unwinder;
+	assert_int_equal(gt_window_new(SOURCE(&list), 2000, &window), 0);
+	while (gt_window_next(window, &given) > 0)
+		assert_int_equal(gt_trace_feed(trace, &given), 0);
+	assert_int_equal(gt_trace_finish(trace), 0);
+	check_states(trace, PID, "2000 state unknown;2500 on;");
+}
+
 /* One moment of one thread. */
 static void add(struct gt_comparer *comparer, enum gt_compared_source source, uint64_t time_ns,
 		enum gt_event_type type)
@@ -378,6 +523,8 @@ int main(void)
 		cmocka_unit_test(test_window_tells_of_the_living),
 		cmocka_unit_test(test_window_without_events),
 		cmocka_unit_test(test_window_of_a_trace),
+		cmocka_unit_test(test_window_of_states),
+		cmocka_unit_test(test_window_behind_a_loss),
 		cmocka_unit_test(test_comparison),
 		cmocka_unit_test(test_comparison_of_a_late_twin),
 	};
