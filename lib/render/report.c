@@ -39,6 +39,12 @@ bool gt_report_knows_thread(const struct gt_report *report, uint32_t thread)
 	return has_events || total_ns == 0 || unknown_ns < total_ns;
 }
 
+bool gt_report_knows_gil_sleep(const struct gt_report *report, uint32_t thread)
+{
+	return gt_report_knows_thread(report, thread) ||
+	       (report->trace->without_gil && report->stacks);
+}
+
 bool gt_report_is_estimate(const struct gt_report *report)
 {
 	return report->meta->found_by && strcmp(report->meta->found_by, "returns") == 0;
