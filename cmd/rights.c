@@ -154,12 +154,12 @@ static void find_probes(struct gt_rights *rights)
 		rights->can_probe = true;
 }
 
-/* What is said of the files of tracefs: they are root's, and a group's when it is mounted so. */
-static bool can_read_tracepoints(const char *tracefs)
+bool gt_rights_can_read_tracepoint(const struct gt_rights *rights, const char *name)
 {
-	_cleanup_free_ char *path = gt_format("%s/events/sched/sched_switch/format", tracefs);
+	_cleanup_free_ char *path = gt_format("%s/events/%s/format", rights->tracefs, name);
 
-	return path && access(path, R_OK) == 0;
+	/* By our capabilities, which access() does not look at. */
+	return path && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0;
 }
 
 static void explain_tracepoints(const struct gt_rights *rights, bool may_open,
@@ -196,7 +196,7 @@ int gt_rights_find_tracepoints(struct gt_rights *rights, struct gt_obstacle *obs
 		rights->tracefs = gt_tracefs_mounted();
 	if (may_open && !rights->tracefs)
 		return -ENOENT;
-	if (!may_open || !can_read_tracepoints(rights->tracefs)) {
+	if (!may_open || !gt_rights_can_read_tracepoint(rights, "sched/sched_switch")) {
 		explain_tracepoints(rights, may_open, obstacle);
 		return -EACCES;
 	}
