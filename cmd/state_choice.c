@@ -147,12 +147,15 @@ int gt_state_choose(const struct gt_options *options, struct gt_rights *rights,
 
 	if (!options->state_detect)
 		return 0;
+	r = choose_counters(options, rights, choice);
+	if (r < 0)
+		return r;
 	r = choose_switches(options, rights, choice);
 	if (r < 0)
 		return options->gil_detect ? 0 : r;
 	choose_stacks(options, rights, choice);
 	choose_wakeups(choice);
-	return choose_counters(options, rights, choice);
+	return 0;
 }
 
 void gt_state_choice_clear(struct gt_state_choice *choice)
