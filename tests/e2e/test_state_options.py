@@ -259,7 +259,6 @@ class TestWithoutGil:
         if not shutil.which("strace"):
             pytest.skip("strace is not installed")
         log = giltrace.folder / "strace.log"
-        before = (probes.TRACEFS / "uprobe_events").read_text()
         result = giltrace.run(
             *["record", "--no-gil-detect", "--python", python.path, "-c", "pass"],
             prefix=["strace", "-f", "-o", log, "-e", "trace=%file,perf_event_open"],
@@ -273,7 +272,6 @@ class TestWithoutGil:
         for call in of_tracefs:
             assert not re.search(r"O_WRONLY|O_RDWR|O_CREAT|\bmkdir|\bunlink|\brename", call), call
             assert not re.search(r"\w+_events", call), call
-        assert (probes.TRACEFS / "uprobe_events").read_text() == before
 
     def test_nothing_is_said_of_a_gil_that_is_off(self, giltrace):
         found = interpreters.free_threaded()
