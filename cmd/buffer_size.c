@@ -8,6 +8,8 @@
 #include "record/agent.h"
 
 #define DEFAULT_RING_BYTES (UINT64_C(16) << 20)
+/* Context switches are a few bytes each. */
+#define SWITCH_RING_BYTES (UINT64_C(4) << 20)
 #define SMALLEST_DEFAULT_BYTES (UINT64_C(1) << 20)
 
 /* What all rings together may take of a large machine's memory: an eighth. */
@@ -35,4 +37,11 @@ uint64_t gt_buffer_size_of_agents(const struct gt_options *options)
 	if (options->buffer_bytes == 0)
 		return GT_AGENT_DEFAULT_BYTES;
 	return GT_MAX(options->buffer_bytes, GT_AGENT_MIN_BYTES);
+}
+
+uint64_t gt_buffer_size_of_states(const struct gt_options *options, bool has_stacks)
+{
+	if (!options->gil_detect && options->buffer_bytes > 0)
+		return options->buffer_bytes;
+	return has_stacks ? default_ring_bytes() : SWITCH_RING_BYTES;
 }

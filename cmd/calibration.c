@@ -81,6 +81,7 @@ static int run(const struct gt_options *options, enum gt_probe_way way, bool is_
 	char *const no_arguments[] = {NULL};
 	struct gt_options calibration_options = {
 		.python = options->python,
+		.gil_detect = true,
 		.probe_way = way,
 		.code = calibration_code,
 		.arguments = no_arguments,

@@ -11,18 +11,19 @@
 #include "base/log.h"
 #include "cmd/agent_cost.h"
 #include "cmd/buffer_size.h"
+#include "cmd/optional_pass.h"
 #include "cmd/options.h"
 #include "cmd/preload.h"
 #include "cmd/probe_choice.h"
+#include "cmd/state_capture.h"
+#include "cmd/state_choice.h"
 #include "cmd/trace_directory.h"
 #include "cmd/traced_python.h"
 #include "probes/trap_cost.h"
 #include "probes/uprobe.h"
 #include "record/agent.h"
-#include "record/event_kinds.h"
 #include "record/pass.h"
 
-#define STATE_RING_BYTES (UINT64_C(4) << 20)
 /*
  * For tasks alone. What a user may lock is little, and what the first pass takes of it, the next
  * one lacks: 128 KiB hold what hundreds of processes tell of themselves between two drains.
@@ -54,6 +55,12 @@ static void add_source(struct gt_capture *capture, enum source_kind kind,
 {
 	capture->sources[capture->source_count] = source;
 	capture->source_kinds[capture->source_count++] = kind;
+}
+
+static void add_pass(struct gt_capture *capture, enum source_kind kind, struct gt_pass *pass)
+{
+	capture->passes[kind] = pass;
+	add_source(capture, kind, gt_pass_source(pass));
 }
 
 static int find_paths(struct gt_capture *capture)
@@ -195,17 +202,6 @@ int gt_capture_new(const struct gt_capture_spec *spec, struct gt_capture **ret)
 	return 0;
 }
 
-static int open_pass(struct gt_capture *capture, enum source_kind kind,
-		     const struct gt_pass_spec *spec, pid_t pid)
-{
-	int r = gt_pass_open(spec, pid, &capture->passes[kind]);
-
-	if (r < 0)
-		return r;
-	add_source(capture, kind, gt_pass_source(capture->passes[kind]));
-	return 0;
-}
-
 static int open_gil_events(struct gt_capture *capture, pid_t pid)
 {
 	struct gt_pass_tracepoint tracepoints[GT_GIL_SITE_RETAKE];
@@ -219,31 +215,18 @@ static int open_gil_events(struct gt_capture *capture, pid_t pid)
 		.ring_bytes = capture->buffer_bytes,
 		.command = capture->spec->arguments,
 	};
+	struct gt_pass *pass;
+	int r;
 
 	for (enum gt_gil_site_kind kind = 0; kind < GT_GIL_SITE_RETAKE; kind++)
 		tracepoints[kind] =
 			(struct gt_pass_tracepoint){.system = gt_uprobes_group(capture->uprobes),
 						    .name = gt_gil_site_name(kind)};
-	return open_pass(capture, SOURCE_GIL, &spec, pid);
-}
-
-/* What fails is said with PREFIX in front of it, or with -v only where that is NULL. */
-static bool open_extra_pass(struct gt_capture *capture, enum source_kind kind,
-			    const struct gt_pass_spec *spec, pid_t pid, const char *prefix)
-{
-	_cleanup_free_ char *text = NULL;
-	struct gt_log_capture log;
-	int r;
-
-	gt_log_start_capture(&log);
-	r = open_pass(capture, kind, spec, pid);
-	text = gt_log_end_capture(&log);
-	if (r < 0) {
-		gt_log(prefix ? GT_LOG_WARNING : GT_LOG_DEBUG, "%s%s", prefix ? prefix : "",
-		       text ? text : strerror(-r));
-		(void)unlink(capture->paths[kind]);
-	}
-	return r == 0;
+	r = gt_pass_open(&spec, pid, &pass);
+	if (r < 0)
+		return r;
+	add_pass(capture, SOURCE_GIL, pass);
+	return 0;
 }
 
 /* Where perf events are refused, the agent alone tells of threads. */
@@ -257,47 +240,48 @@ static void open_tasks(struct gt_capture *capture, pid_t pid)
 		.may_shrink_rings = true,
 		.command = capture->spec->arguments,
 	};
+	_cleanup_free_ char *why = NULL;
+	struct gt_pass *pass;
 
-	(void)open_extra_pass(capture, SOURCE_GIL, &spec, pid, NULL);
+	if (gt_optional_pass_open(&spec, pid, &pass, &why) == 0)
+		add_pass(capture, SOURCE_GIL, pass);
+	else
+		gt_debug("%s", why ? why : "out of memory");
 }
 
-static void open_states(struct gt_capture *capture, pid_t pid)
+/* A negative errno when states are all that is to be recorded, and are not. */
+static int open_states(struct gt_capture *capture, pid_t pid)
 {
-	struct gt_pass_spec spec = {
+	const struct gt_capture_spec *spec = capture->spec;
+	struct gt_state_capture_spec states = {
+		.directory = spec->directory,
 		.path = capture->paths[SOURCE_STATE],
-		.what = "context switches",
-		.context_switches = true,
-		.ring_bytes = STATE_RING_BYTES,
-		.may_shrink_rings = true,
-		.command = capture->spec->arguments,
+		.options = spec->options,
+		.rights = &spec->choice->rights,
+		.arguments = spec->arguments,
 	};
-	int r = gt_event_kind_try(GT_EVENT_KIND_CONTEXT_SWITCH, NULL);
+	struct gt_pass *pass;
+	int r;
 
-	if (r < 0) {
-		_cleanup_(gt_obstacle_clear) struct gt_obstacle obstacle = {0};
-		_cleanup_free_ char *text = NULL;
-
-		gt_rights_explain_perf(&capture->spec->choice->rights, r, &obstacle);
-		text = gt_obstacle_text(&obstacle);
-		gt_warning("no on/off CPU: %s", text ? text : strerror(-r));
-		return;
-	}
-	(void)open_extra_pass(capture, SOURCE_STATE, &spec, pid, "no on/off CPU: ");
+	if (!spec->states->has_switches)
+		return 0;
+	r = gt_state_capture_open(&states, spec->states, pid, &pass);
+	if (r < 0)
+		return spec->options->gil_detect ? 0 : r;
+	add_pass(capture, SOURCE_STATE, pass);
+	return 0;
 }
 
 int gt_capture_open(struct gt_capture *capture, pid_t pid)
 {
 	int r = 0;
 
+	/* With the states alone, their file tells of tasks. */
 	if (capture->uprobes)
 		r = open_gil_events(capture, pid);
-	else
+	else if (capture->spec->options->gil_detect)
 		open_tasks(capture, pid);
-	if (r < 0)
-		return r;
-	if (capture->spec->options->state_detect)
-		open_states(capture, pid);
-	return 0;
+	return r < 0 ? r : open_states(capture, pid);
 }
 
 static int describe_ways(bool has_uprobes, bool has_agent, struct gt_meta *meta)
@@ -316,7 +300,10 @@ int gt_capture_describe(const struct gt_capture *capture, struct gt_meta *meta)
 	}
 	meta->buffer_bytes = capture->buffer_bytes;
 	meta->event_cost_ns = capture->event_cost_ns;
-	meta->has_states = capture->passes[SOURCE_STATE] != NULL;
+	meta->without_gil = !capture->spec->options->gil_detect;
+	if (capture->passes[SOURCE_STATE] &&
+	    gt_state_capture_describe(capture->spec->options, capture->spec->states, meta) < 0)
+		return -ENOMEM;
 	return describe_ways(capture->uprobes != NULL, capture->agent != NULL, meta);
 }
 
@@ -387,7 +374,8 @@ int gt_capture_finish(struct gt_capture *capture, struct gt_meta *meta)
 		has_agent |= kind == SOURCE_AGENT && r > 0;
 	}
 	if ((capture->uprobes && !is_good[SOURCE_GIL] && !is_good[SOURCE_AGENT]) ||
-	    (!capture->uprobes && capture->agent && !is_good[SOURCE_AGENT]))
+	    (!capture->uprobes && capture->agent && !is_good[SOURCE_AGENT]) ||
+	    (!capture->spec->options->gil_detect && !is_good[SOURCE_STATE]))
 		return -EIO;
 	/* A part of a file would only be in the way of the others. */
 	for (uint32_t i = 0; i < capture->source_count; i++)

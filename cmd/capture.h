@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All that is recorded of one execution: the GIL's events by one way or two, and the tasks' births
- * and ends, into gil.perf.data and gil.agent; when threads get on and off a CPU into
- * state.perf.data. What fails beside the GIL's events is told, and left out.
+ * and ends, into gil.perf.data and gil.agent; the threads' states into state.perf.data. What fails
+ * beside the GIL's events is told, and left out. Without them, the states are all there is.
  */
 #pragma once
 
@@ -15,6 +15,7 @@
 struct gt_capture;
 struct gt_options;
 struct gt_probe_choice;
+struct gt_state_choice;
 struct gt_traced_python;
 
 struct gt_capture_spec {
@@ -23,7 +24,8 @@ struct gt_capture_spec {
 	const struct gt_traced_python *python;
 	const struct gt_gil_sites *sites;
 	const struct gt_probe_choice *choice;
-	char *const *arguments; /* the program's */
+	struct gt_state_choice *states; /* what turns out not to be possible is taken out */
+	char *const *arguments;		/* the program's */
 };
 
 /*
@@ -46,7 +48,7 @@ struct gt_session_source *gt_capture_sources(struct gt_capture *capture, uint32_
 
 /*
  * Completes the files when the program has ended, and notes what was lost. Removes the files that
- * could not be written as long as others tell of the GIL. -EIO (logged) when none does.
+ * could not be written as long as others tell what matters. -EIO (logged) when none does.
  */
 int gt_capture_finish(struct gt_capture *capture, struct gt_meta *meta);
 

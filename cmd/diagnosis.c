@@ -26,6 +26,8 @@ static void find_events(struct gt_diagnosis *diagnosis)
 		if (r < 0 && kind == GT_EVENT_KIND_CONTEXT_SWITCH)
 			gt_rights_explain_perf(&diagnosis->rights, r, &diagnosis->state_obstacle);
 	}
+	diagnosis->can_record_stacks =
+		gt_rights_find_tracepoints(&diagnosis->rights, &diagnosis->stack_obstacle) == 0;
 }
 
 void gt_diagnose(const struct gt_options *options, struct gt_diagnosis *diagnosis)
@@ -56,6 +58,7 @@ void gt_diagnosis_clear(struct gt_diagnosis *diagnosis)
 	gt_agent_file_clear(&diagnosis->agent_file);
 	gt_obstacle_clear(&diagnosis->agent_obstacle);
 	gt_obstacle_clear(&diagnosis->state_obstacle);
+	gt_obstacle_clear(&diagnosis->stack_obstacle);
 	gt_rights_clear(&diagnosis->rights);
 	free(diagnosis->python_problem);
 	*diagnosis = (struct gt_diagnosis){0};

@@ -18,6 +18,8 @@ struct gt_diagnosis {
 	struct gt_rights rights;
 	bool events[GT_EVENT_KINDS];
 	struct gt_obstacle state_obstacle; /* to recording context switches */
+	bool can_record_stacks;		   /* with them, and wake-ups */
+	struct gt_obstacle stack_obstacle;
 	struct gt_traced_python python;
 	bool has_python, has_sites;
 	char *python_problem;

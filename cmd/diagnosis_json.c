@@ -42,11 +42,14 @@ static json_t *events_json(const struct gt_diagnosis *diagnosis)
 static json_t *states_json(const struct gt_diagnosis *diagnosis)
 {
 	_cleanup_free_ char *problem = gt_obstacle_text(&diagnosis->state_obstacle);
+	_cleanup_free_ char *stack_problem = gt_obstacle_text(&diagnosis->stack_obstacle);
 	json_t *object = json_object();
 
 	gt_json_set(&object, "works",
 		    json_boolean(diagnosis->events[GT_EVENT_KIND_CONTEXT_SWITCH]));
 	gt_json_set(&object, "problem", gt_json_text(problem));
+	gt_json_set(&object, "stacks", json_boolean(diagnosis->can_record_stacks));
+	gt_json_set(&object, "stacks_problem", gt_json_text(stack_problem));
 	return object;
 }
 

@@ -81,10 +81,22 @@ static void print_events(const struct gt_diagnosis *diagnosis)
 		printf("%s%s%s", kind ? ", " : "", diagnosis->events[kind] ? "" : "no ",
 		       gt_event_kind_name(kind));
 	putchar('\n');
-	if (!diagnosis->state_obstacle.cause)
-		return;
-	printf("%21sno on/off CPU with --state-detect:\n", "");
-	print_obstacle(&diagnosis->state_obstacle);
+}
+
+/* With --state-detect. */
+static void print_states(const struct gt_diagnosis *diagnosis)
+{
+	bool works = diagnosis->events[GT_EVENT_KIND_CONTEXT_SWITCH];
+
+	print_row("states", works && diagnosis->can_record_stacks, false);
+	if (works)
+		printf("on/off CPU, %s\n",
+		       diagnosis->can_record_stacks
+			       ? "reasons of sleeps, stacks, wake-ups"
+			       : "no reasons of sleeps, no stacks, no wake-ups");
+	else
+		puts("no on/off CPU");
+	print_obstacle(works ? &diagnosis->stack_obstacle : &diagnosis->state_obstacle);
 }
 
 static void print_python(const struct gt_diagnosis *diagnosis)
@@ -156,6 +168,7 @@ int gt_diagnosis_print(const struct gt_diagnosis *diagnosis)
 	       diagnosis->kernel.machine);
 	print_rights(diagnosis);
 	print_events(diagnosis);
+	print_states(diagnosis);
 	print_python(diagnosis);
 	print_agent(diagnosis);
 	print_row("calibration", diagnosis->ok, true);

@@ -11,6 +11,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "cmd/load_unwinder.h"
 #include "cmd/progress.h"
 #include "cmd/trace_directory.h"
 
@@ -89,6 +90,8 @@ static void describe_file(struct gt_recording *recording)
 	const struct gt_perfdata_info *info = gt_perfdata_info(recording->sources.gil_perfdata);
 	struct gt_report_meta *report = &recording->report_meta;
 
+	if (recording->sources.without_gil)
+		report->probe = "none";
 	recording->file_command[0] = (char *)info->command;
 	report->command = recording->file_command;
 	report->hostname = info->hostname;
@@ -137,6 +140,33 @@ static void describe_directory(struct gt_recording *recording)
 			meta->realtime_ns + recording->trace->start_ns - meta->clock_ns;
 }
 
+static void describe_stacks(struct gt_recording *recording)
+{
+	struct gt_unwinder_counts counts = gt_unwinder_counts(recording->unwinder);
+	struct gt_report_meta *report = &recording->report_meta;
+
+	report->stacks = counts.samples;
+	report->stacks_cut = counts.cut;
+	report->stacks_broken = counts.broken;
+}
+
+/* An empty model, which knows how its events were recorded. */
+static int begin_trace(struct gt_recording *recording)
+{
+	const struct gt_sources *sources = &recording->sources;
+	struct gt_trace *trace = recording->trace = gt_trace_new();
+
+	if (!trace)
+		return gt_error_oom();
+	trace->takes_are_waits = sources->agent && !sources->agent_is_twin;
+	trace->silence_is_blindness = trace->takes_are_waits && !recording->meta.is_gil_off;
+	trace->has_states = sources->state;
+	trace->unwinder = recording->unwinder;
+	trace->without_gil = sources->without_gil;
+	trace->has_wakeups = sources->has_wakeups;
+	return add_python(trace, &recording->meta);
+}
+
 /* Makes the model of what the sources give. */
 static int make_trace(struct gt_recording *recording, struct gt_progress *progress)
 {
@@ -145,23 +175,20 @@ static int make_trace(struct gt_recording *recording, struct gt_progress *progre
 	struct gt_trace *trace;
 	int r;
 
-	trace = recording->trace = gt_trace_new();
-	if (!trace)
-		return gt_error_oom();
-	trace->takes_are_waits = sources->agent && !sources->agent_is_twin;
-	trace->silence_is_blindness = trace->takes_are_waits && !recording->meta.is_gil_off;
-	trace->has_states = sources->state;
+	r = begin_trace(recording);
+	if (r < 0)
+		return r;
+	trace = recording->trace;
 	if (sources->agent && sources->agent_is_twin) {
 		comparer = gt_comparer_new();
 		if (!comparer)
 			return gt_error_oom();
 	}
-	r = add_python(trace, &recording->meta);
-	if (r < 0)
-		return r;
 	r = feed(trace, sources, comparer, recording->meta.ended_ns, progress);
 	if (r < 0)
 		return r;
+	if (recording->unwinder)
+		describe_stacks(recording);
 	if (comparer) {
 		r = compare(sources, comparer, progress, &recording->comparison);
 		if (r < 0)
@@ -219,6 +246,9 @@ static int load_file(const char *path, struct gt_progress *progress, struct gt_r
 	r = gt_sources_open_file(path, &recording->sources);
 	if (r < 0)
 		return r;
+	r = gt_load_unwinder_of_file(recording->sources.gil_perfdata, &recording->unwinder);
+	if (r < 0)
+		return r;
 	r = make_trace(recording, progress);
 	if (r < 0)
 		return r;
@@ -258,6 +288,11 @@ static int load_directory(const char *path, struct gt_progress *progress,
 	r = gt_sources_open_directory(path, &recording->meta, &recording->sources);
 	if (r < 0)
 		return r;
+	/* Their file may be missing, or broken. */
+	if (recording->sources.state)
+		r = gt_load_unwinder(path, &recording->meta, &recording->unwinder);
+	if (r < 0)
+		return r;
 	r = make_trace(recording, progress);
 	if (r < 0)
 		return r;
@@ -290,6 +325,8 @@ void gt_recording_clear(struct gt_recording *recording)
 {
 	gt_stats_clear(&recording->stats);
 	gt_trace_free(recording->trace);
+	if (recording->unwinder)
+		gt_unwinder_free(recording->unwinder);
 	gt_comparison_clear(&recording->comparison);
 	gt_sources_clear(&recording->sources);
 	gt_meta_clear(&recording->meta);

@@ -8,13 +8,15 @@
 #include "trace/comparison.h"
 #include "trace/stats.h"
 #include "trace/trace.h"
+#include "unwind/unwinder.h"
 
 struct gt_progress;
 
 struct gt_recording {
 	struct gt_meta meta; /* empty for a file that stands alone */
 	struct gt_sources sources;
-	struct gt_trace *trace; /* finished */
+	struct gt_unwinder *unwinder; /* NULL: no stacks were recorded */
+	struct gt_trace *trace;	      /* finished */
 	struct gt_stats stats;
 	struct gt_comparison comparison;   /* when both ways of capture were recorded */
 	struct gt_report_meta report_meta; /* borrows from the others */

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "cmd/help.h"
+#include "cmd/option_checks.h"
 #include "cmd/option_values.h"
 
 #define DEFAULT_OUTPUT "giltrace.html"
@@ -17,13 +18,19 @@
 enum {
 	OPTION_AGENT_CLOCK = 256,
 	OPTION_BUFFER_SIZE,
+	OPTION_CALL_GRAPH,
+	OPTION_COUNTERS,
 	OPTION_FLIGHT_RECORDER,
+	OPTION_FOLDED,
+	OPTION_GIL_DETECT,
 	OPTION_GROUP,
 	OPTION_JSON,
 	OPTION_KEEP_DATA,
+	OPTION_NO_GIL_DETECT,
 	OPTION_NO_STATE_DETECT,
 	OPTION_PROBE,
 	OPTION_PYTHON,
+	OPTION_STACK_SIZE,
 	OPTION_STATE_DETECT,
 	OPTION_SUMMARY_JSON,
 	OPTION_HELP,
@@ -36,8 +43,14 @@ static const struct option long_options[] = {
 	{"keep-data", required_argument, NULL, OPTION_KEEP_DATA},
 	{"python", required_argument, NULL, OPTION_PYTHON},
 	{"probe", required_argument, NULL, OPTION_PROBE},
+	{"gil-detect", no_argument, NULL, OPTION_GIL_DETECT},
+	{"no-gil-detect", no_argument, NULL, OPTION_NO_GIL_DETECT},
 	{"state-detect", no_argument, NULL, OPTION_STATE_DETECT},
 	{"no-state-detect", no_argument, NULL, OPTION_NO_STATE_DETECT},
+	{"call-graph", required_argument, NULL, OPTION_CALL_GRAPH},
+	{"stack-size", required_argument, NULL, OPTION_STACK_SIZE},
+	{"counters", required_argument, NULL, OPTION_COUNTERS},
+	{"folded", required_argument, NULL, OPTION_FOLDED},
 	{"flight-recorder", required_argument, NULL, OPTION_FLIGHT_RECORDER},
 	{"agent-clock", required_argument, NULL, OPTION_AGENT_CLOCK},
 	{"buffer-size", required_argument, NULL, OPTION_BUFFER_SIZE},
@@ -70,8 +83,14 @@ static const struct {
 	{OPTION_SUMMARY_JSON, VERB(RUN) | VERB(REPORT)},
 	{OPTION_KEEP_DATA, VERB(RUN) | VERB(RECORD)},
 	{OPTION_PROBE, VERB(RUN) | VERB(RECORD)},
+	{OPTION_GIL_DETECT, VERB(RUN) | VERB(RECORD)},
+	{OPTION_NO_GIL_DETECT, VERB(RUN) | VERB(RECORD)},
 	{OPTION_STATE_DETECT, VERB(RUN) | VERB(RECORD)},
 	{OPTION_NO_STATE_DETECT, VERB(RUN) | VERB(RECORD)},
+	{OPTION_CALL_GRAPH, VERB(RUN) | VERB(RECORD)},
+	{OPTION_STACK_SIZE, VERB(RUN) | VERB(RECORD)},
+	{OPTION_COUNTERS, VERB(RUN) | VERB(RECORD)},
+	{OPTION_FOLDED, VERB(REPORT)},
 	{OPTION_FLIGHT_RECORDER, VERB(RUN) | VERB(RECORD)},
 	{OPTION_AGENT_CLOCK, VERB(RUN) | VERB(RECORD)},
 	{OPTION_BUFFER_SIZE, VERB(RUN) | VERB(RECORD)},
@@ -96,8 +115,10 @@ static const struct {
 };
 
 /* The words that an option may have behind it, in the order of its enum. */
-static const char *const probe_ways[] = {"auto", "uprobe", "agent", "both", NULL};
 static const char *const agent_clocks[] = {"auto", "tsc", "monotonic", NULL};
+static const char *const call_graphs[] = {"dwarf", "fp", NULL};
+/* Behind that of no folded stacks. */
+static const char *const folded_kinds[] = {"off-gil", "off-cpu", NULL};
 
 bool gt_options_is_verb(const char *name)
 {
@@ -115,7 +136,7 @@ static int usage_error(const char *text, const char *what)
 
 static int parse_probe_way(const char *text, enum gt_probe_way *ret)
 {
-	int word, r = gt_option_parse_word("--probe", text, probe_ways, &word);
+	int word, r = gt_option_parse_word("--probe", text, gt_probe_ways, &word);
 
 	if (r > 0)
 		*ret = (enum gt_probe_way)word;
@@ -133,6 +154,34 @@ static int parse_agent_clock(const char *text, enum gt_clock_choice *ret)
 		return usage_error("only x86 has a time-stamp counter: no --agent-clock", text);
 #endif
 	*ret = (enum gt_clock_choice)word;
+	return 1;
+}
+
+static int parse_call_graph(const char *text, struct gt_options *options)
+{
+	int word, r = gt_option_parse_word("--call-graph", text, call_graphs, &word);
+
+	if (r < 0)
+		return r;
+	options->has_call_graph = true;
+	options->call_graph = (enum gt_call_graph)word;
+	return 1;
+}
+
+static int parse_folded(const char *text, enum gt_folded_kind *ret)
+{
+	int word, r = gt_option_parse_word("--folded", text, folded_kinds, &word);
+
+	if (r < 0)
+		return r;
+	*ret = (enum gt_folded_kind)(GT_FOLDED_NONE + 1 + word);
+	return 1;
+}
+
+static int choose_states(struct gt_options *options, bool detect)
+{
+	options->state_detect = detect;
+	options->no_state_detect = !detect;
 	return 1;
 }
 
@@ -180,12 +229,21 @@ static int parse_option(int option, struct gt_options *options)
 		return gt_option_parse_size(optarg, &options->buffer_bytes);
 	case OPTION_PROBE:
 		return parse_probe_way(optarg, &options->probe_way);
+	case OPTION_GIL_DETECT:
+	case OPTION_NO_GIL_DETECT:
+		options->gil_detect = option == OPTION_GIL_DETECT;
+		return 1;
 	case OPTION_STATE_DETECT:
-		options->state_detect = true;
-		return 1;
 	case OPTION_NO_STATE_DETECT:
-		options->state_detect = false;
-		return 1;
+		return choose_states(options, option == OPTION_STATE_DETECT);
+	case OPTION_CALL_GRAPH:
+		return parse_call_graph(optarg, options);
+	case OPTION_STACK_SIZE:
+		return gt_option_parse_stack_size(optarg, &options->stack_bytes);
+	case OPTION_COUNTERS:
+		return gt_option_parse_counters(optarg, options);
+	case OPTION_FOLDED:
+		return parse_folded(optarg, &options->folded);
 	case OPTION_FLIGHT_RECORDER:
 		return gt_option_parse_seconds("--flight-recorder", optarg,
 					       &options->flight_recorder_ns);
@@ -266,31 +324,13 @@ static int parse_target(int argc, char *argv[], struct gt_options *options)
 	return 1;
 }
 
-/* What some ways of probing cannot do. */
-static int check_probe_way(const struct gt_options *options)
-{
-	bool uses_uprobes = options->probe_way == GT_PROBE_WAY_UPROBE ||
-			    options->probe_way == GT_PROBE_WAY_BOTH;
-
-	if (options->flight_recorder_ns > 0 && uses_uprobes) {
-		gt_error("--flight-recorder does not go with --probe %s: probes of the kernel keep "
-			 "all\n  leave --probe out, or give --probe agent",
-			 probe_ways[options->probe_way]);
-		return -EINVAL;
-	}
-	if (options->agent_clock != GT_CLOCK_CHOICE_AUTO &&
-	    options->probe_way == GT_PROBE_WAY_UPROBE) {
-		gt_error("--agent-clock does not go with --probe uprobe: the kernel has a clock of "
-			 "its own\n  leave it out, or give --probe agent");
-		return -EINVAL;
-	}
-	return 1;
-}
-
 static int set_defaults(struct gt_options *options)
 {
 	const char **output;
 
+	/* Without the GIL there are the states alone; and what counts is recorded with them. */
+	if (!options->gil_detect || options->counters.count > 0)
+		options->state_detect = true;
 	if (!options->directory &&
 	    (options->verb == GT_VERB_RECORD || options->verb == GT_VERB_REPORT))
 		options->directory = DEFAULT_DIRECTORY;
@@ -360,7 +400,7 @@ static int parse(int argc, char *argv[], struct gt_options *options)
 	}
 	r = parse_operands(argc, argv, options);
 	if (r > 0)
-		r = check_probe_way(options);
+		r = gt_options_check(options);
 	if (r <= 0)
 		return r;
 	return set_defaults(options);
@@ -368,7 +408,7 @@ static int parse(int argc, char *argv[], struct gt_options *options)
 
 int gt_options_parse(int argc, char *argv[], struct gt_options *ret)
 {
-	struct gt_options options = {0};
+	struct gt_options options = {.gil_detect = true};
 	int r = parse(argc, argv, &options);
 
 	if (r <= 0)
@@ -381,4 +421,5 @@ int gt_options_parse(int argc, char *argv[], struct gt_options *ret)
 void gt_options_clear(struct gt_options *options)
 {
 	gt_array_clear(&options->outputs);
+	gt_array_clear(&options->counters);
 }

@@ -40,6 +40,8 @@ struct gt_options {
 	uint64_t flight_recorder_ns; /* keep the newest only; 0: keep all */
 	bool gil_detect;
 	bool state_detect;
+	bool no_state_detect; /* it was asked for */
+	bool has_call_graph;  /* it was given */
 	enum gt_call_graph call_graph;
 	uint32_t stack_bytes;			   /* 0: not given */
 	GT_ARRAY(struct gt_pass_counter) counters; /* --counters */

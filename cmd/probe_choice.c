@@ -68,8 +68,11 @@ int gt_probe_choose(const struct gt_options *options, const struct gt_traced_pyt
 	bool is_asked_for = options->probe_way == GT_PROBE_WAY_UPROBE ||
 			    options->probe_way == GT_PROBE_WAY_BOTH;
 
-	gt_rights_find(&choice->rights, options->probe_way != GT_PROBE_WAY_AGENT &&
+	gt_rights_find(&choice->rights, options->gil_detect &&
+						options->probe_way != GT_PROBE_WAY_AGENT &&
 						options->flight_recorder_ns == 0);
+	if (!options->gil_detect)
+		return 0;
 	choice->uses_uprobes = wants_uprobes(options, choice);
 	if (is_asked_for && !choice->rights.can_probe) {
 		_cleanup_free_ char *text = gt_obstacle_text(&choice->rights.obstacle);

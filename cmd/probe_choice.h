@@ -11,7 +11,7 @@ struct gt_options;
 struct gt_traced_python;
 
 struct gt_probe_choice {
-	/* Neither: there is no way, and the program runs without. */
+	/* Neither: it was not asked for, or there is no way, and the program runs without. */
 	bool uses_uprobes, uses_agent;
 	struct gt_rights rights;
 	struct gt_agent_file agent_file; /* only where it is used */

@@ -17,6 +17,7 @@
 #include "cmd/exit_status.h"
 #include "cmd/options.h"
 #include "cmd/probe_choice.h"
+#include "cmd/state_choice.h"
 #include "cmd/trace_directory.h"
 #include "cmd/traced_python.h"
 #include "cmd/verbs.h"
@@ -115,8 +116,10 @@ static int describe(struct gt_meta *meta, struct gt_traced_python *python, char 
 	    copy_text(&meta->program, interpreter->program) < 0 ||
 	    copy_text(&meta->gil_file, gt_interpreter_gil_file(interpreter)) < 0 ||
 	    copy_text(&meta->version, interpreter->version) < 0 ||
-	    copy_text(&meta->build_id, gt_elf_build_id(python->elf)) < 0 ||
-	    copy_text(&meta->found_by, python->sites.found_by) < 0)
+	    copy_text(&meta->build_id, gt_elf_build_id(python->elf)) < 0)
+		return -ENOMEM;
+	if ((python->sites.found_by && copy_text(&meta->found_by, python->sites.found_by) < 0) ||
+	    (interpreter->root && copy_text(&meta->root, interpreter->root) < 0))
 		return -ENOMEM;
 	/* Given to META, which outlives them. */
 	meta->sites = python->sites;
@@ -204,12 +207,14 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 	_cleanup_(gt_meta_clear) struct gt_meta meta = {0};
 	_cleanup_free_ char **arguments = NULL;
 	_cleanup_(gt_probe_choice_clear) struct gt_probe_choice choice = {0};
+	_cleanup_(gt_state_choice_clear) struct gt_state_choice states = {0};
 	struct gt_capture_spec spec = {
 		.directory = directory,
 		.options = options,
 		.python = &python,
 		.sites = &meta.sites,
 		.choice = &choice,
+		.states = &states,
 	};
 	int status, r;
 
@@ -220,13 +225,14 @@ int gt_record_into(const struct gt_options *options, const char *directory, int 
 	r = python.interpreter.root ? 0 : check_script(options->script);
 	if (r < 0)
 		return gt_exit_status_of(r);
-	if (!python.interpreter.is_gil_enabled)
+	if (!python.interpreter.is_gil_enabled && options->gil_detect)
 		gt_warning("the GIL of %s is off: it is free-threaded\n"
 			   "  there are no holds to report, unless an extension module turns the "
 			   "GIL on;\n"
 			   "  PYTHON_GIL=1 does, too",
 			   python.interpreter.program);
-	if (gt_probe_choose(options, &python, &choice) < 0)
+	if (gt_probe_choose(options, &python, &choice) < 0 ||
+	    gt_state_choose(options, &choice.rights, &states) < 0)
 		return GT_EXIT_FAILURE;
 	if (mkdir(directory, 0777) < 0 && (errno != EEXIST || !is_directory(directory))) {
 		gt_error_errno(-errno,

@@ -88,6 +88,22 @@ static void render_summary(const struct gt_report *report)
 	(void)gt_sink_close(sink);
 }
 
+/* Nothing else goes to standard output. */
+static int render_folded(const struct gt_options *options, const struct gt_report *report)
+{
+	struct gt_sink *sink;
+	int r = gt_sink_open_stream(stdout, &sink);
+
+	if (r < 0)
+		return r;
+	r = gt_render_folded(report, options->folded, sink);
+	if (r < 0) {
+		gt_sink_abandon(sink);
+		return gt_error_errno(r, "cannot write to standard output");
+	}
+	return gt_sink_close(sink);
+}
+
 static int render_all(const struct gt_options *options, const struct gt_report *report,
 		      struct gt_progress *progress)
 {
@@ -106,8 +122,13 @@ static int render_all(const struct gt_options *options, const struct gt_report *
 		if (r < 0)
 			return r;
 	}
-	if (!options->quiet)
+	if (options->folded != GT_FOLDED_NONE) {
+		r = render_folded(options, report);
+		if (r < 0)
+			return r;
+	} else if (!options->quiet) {
 		render_summary(report);
+	}
 	gt_array_for_each (&options->outputs, output)
 		gt_info("wrote %s", *output);
 	return 0;
@@ -128,6 +149,30 @@ static void warn_of_no_events(const struct gt_recording *recording)
 		gt_warning("no thread used the GIL while events were recorded");
 }
 
+/* What there is for --folded: a negative errno (logged) for nothing at all. */
+static int check_folded(const struct gt_options *options, const struct gt_recording *recording)
+{
+	const struct gt_trace *trace = recording->trace;
+	bool knows_waits = strcmp(recording->report_meta.probe, "none") != 0;
+
+	if (options->folded == GT_FOLDED_NONE || (recording->unwinder && trace->has_states))
+		return 0;
+	if (options->folded == GT_FOLDED_OFF_CPU && !trace->has_states) {
+		gt_error("there is no time off CPU to show: no states were recorded\n"
+			 "  record with --state-detect");
+		return -ENODATA;
+	}
+	if (options->folded == GT_FOLDED_OFF_GIL && !knows_waits) {
+		gt_error("there are no waits for the GIL to show: neither the GIL was watched, nor "
+			 "were stacks recorded\n"
+			 "  record with --state-detect, with the rights of root");
+		return -ENODATA;
+	}
+	gt_warning("there are no stacks: none were recorded\n"
+		   "  record with --state-detect, with the rights of root");
+	return 0;
+}
+
 int gt_report_path(const struct gt_options *options, const char *path)
 {
 	_cleanup_(gt_recording_clear) struct gt_recording recording = {0};
@@ -139,12 +184,19 @@ int gt_report_path(const struct gt_options *options, const char *path)
 	if (r < 0)
 		return r;
 	warn_of_no_events(&recording);
-	return render_all(options,
-			  &(struct gt_report){.trace = recording.trace,
-					      .stats = &recording.stats,
-					      .meta = &recording.report_meta,
-					      .columns = terminal_columns()},
-			  &progress);
+	r = check_folded(options, &recording);
+	if (r < 0)
+		return r;
+	return render_all(
+		options,
+		&(struct gt_report){.trace = recording.trace,
+				    .stats = &recording.stats,
+				    .stacks = recording.unwinder
+						      ? gt_unwinder_stacks(recording.unwinder)
+						      : NULL,
+				    .meta = &recording.report_meta,
+				    .columns = terminal_columns()},
+		&progress);
 }
 
 int gt_report(const struct gt_options *options)

@@ -75,8 +75,8 @@ static bool may_open_tracepoints(const struct gt_rights *rights)
 	       (rights->has_paranoid && rights->paranoid < 0);
 }
 
-/* What went before a failure is a part of it; what went well is said as usual. */
-static void find_tracefs(struct gt_rights *rights)
+/* What went before a failure is a part of it; what went well is said as usual. WHAT it is for. */
+static void find_tracefs(struct gt_rights *rights, const char *what, struct gt_obstacle *obstacle)
 {
 	struct gt_log_capture capture;
 	_cleanup_free_ char *text = NULL;
@@ -86,15 +86,14 @@ static void find_tracefs(struct gt_rights *rights)
 	if (rights->tracefs)
 		return;
 	if (!gt_rights_has(rights, CAP_SYS_ADMIN)) {
-		gt_obstacle_set(&rights->obstacle, BECOME_ROOT,
-				"cannot install probes: tracefs is not mounted");
+		gt_obstacle_set(obstacle, BECOME_ROOT, "cannot %s: tracefs is not mounted", what);
 		return;
 	}
 	gt_log_start_capture(&capture);
 	r = gt_tracefs_find(&rights->tracefs);
 	text = gt_log_end_capture(&capture);
 	if (r < 0)
-		gt_obstacle_set_message(&rights->obstacle, GT_STEAL(text));
+		gt_obstacle_set_message(obstacle, GT_STEAL(text));
 	else if (text)
 		gt_info("%s", text);
 }
@@ -120,7 +119,7 @@ static void find_probes(struct gt_rights *rights)
 				"cannot install probes: permission denied");
 		return;
 	}
-	find_tracefs(rights);
+	find_tracefs(rights, "install probes", &rights->obstacle);
 	if (!rights->tracefs)
 		return;
 	r = open_for_probes(rights->tracefs);
@@ -153,6 +152,59 @@ static void find_probes(struct gt_rights *rights)
 		gt_rights_explain_perf(rights, r, &rights->obstacle);
 	else
 		rights->can_probe = true;
+}
+
+bool gt_rights_can_read_tracepoint(const struct gt_rights *rights, const char *name)
+{
+	_cleanup_free_ char *path = gt_format("%s/events/%s/format", rights->tracefs, name);
+
+	/* By our capabilities, which access() does not look at. */
+	return path && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0;
+}
+
+static void explain_tracepoints(const struct gt_rights *rights, bool may_open,
+				struct gt_obstacle *obstacle)
+{
+	const char *tracefs = rights->tracefs ? rights->tracefs : "/sys/kernel/tracing";
+	_cleanup_free_ char *remedy =
+		gt_format("run giltrace as root, or: %s%ssudo mount -o "
+			  "remount,mode=755,gid=$(id -g) %s",
+			  may_open ? "" : "sudo sysctl kernel.perf_event_paranoid=-1",
+			  may_open ? "" : "\n  and: ", tracefs);
+
+	if (may_open)
+		gt_obstacle_set(obstacle, remedy,
+				"cannot open the scheduler's events: %s cannot be read", tracefs);
+	else if (rights->has_paranoid)
+		gt_obstacle_set(obstacle, remedy,
+				"cannot open the scheduler's events: permission denied "
+				"(perf_event_paranoid is %d)",
+				rights->paranoid);
+	else
+		gt_obstacle_set(obstacle, BECOME_ROOT,
+				"cannot open the scheduler's events: permission denied");
+}
+
+int gt_rights_find_tracepoints(struct gt_rights *rights, struct gt_obstacle *obstacle)
+{
+	bool may_open = may_open_tracepoints(rights);
+	int r;
+
+	if (may_open)
+		find_tracefs(rights, "open the scheduler's events", obstacle);
+	else
+		rights->tracefs = gt_tracefs_mounted();
+	if (may_open && !rights->tracefs)
+		return -ENOENT;
+	if (!may_open || !gt_rights_can_read_tracepoint(rights, "sched/sched_switch")) {
+		explain_tracepoints(rights, may_open, obstacle);
+		return -EACCES;
+	}
+	/* Not by the capabilities alone: a filter may refuse the system call. */
+	r = gt_event_kind_try(GT_EVENT_KIND_SCHED_SWITCH, rights->tracefs);
+	if (r < 0)
+		gt_rights_explain_perf(rights, r, obstacle);
+	return r;
 }
 
 void gt_rights_find(struct gt_rights *rights, bool wants_probes)

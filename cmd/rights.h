@@ -33,6 +33,17 @@ bool gt_rights_has(const struct gt_rights *rights, int capability);
  * whether it is there. */
 const char *gt_rights_capability(const struct gt_rights *rights, size_t index, bool *ret_has);
 
+/*
+ * Whether the kernel's own tracepoints can be recorded of a program of one's own; tracefs is
+ * mounted for it as above. 0 or a negative errno (not logged), with the reason in OBSTACLE.
+ */
+int gt_rights_find_tracepoints(struct gt_rights *rights, struct gt_obstacle *obstacle);
+
+/* Whether the kernel has the tracepoint NAME ("sched/sched_switch"), and lets us know; with
+ * tracefs.
+ */
+bool gt_rights_can_read_tracepoint(const struct gt_rights *rights, const char *name);
+
 /* Whether the memory of perf's rings is not limited by perf_event_mlock_kb. */
 bool gt_rights_may_lock_memory(const struct gt_rights *rights);
 

@@ -183,13 +183,46 @@ static int open_window(struct gt_sources *sources)
 	return 0;
 }
 
+/* The states are all there is, tasks included. */
+static int open_states_alone(struct gt_sources *sources)
+{
+	int r = open_perf(sources->state_path, GT_PERF_WANTS_TASKS | GT_PERF_WANTS_SWITCHES,
+			  &sources->state_perfdata, &sources->state);
+
+	if (r < 0)
+		return r;
+	add_source(sources, next_of_states, sources);
+	return 0;
+}
+
+static bool has_event(const struct gt_perfdata *perfdata, const char *name)
+{
+	for (uint32_t i = 0; i < gt_perfdata_event_count(perfdata); i++) {
+		const struct gt_perf_event *event = gt_perfdata_event(perfdata, i);
+
+		if (event->name && strcmp(event->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* All in one file: perf record --switch-events. */
 static int open_whole(struct gt_sources *sources)
 {
-	int r = open_perf(sources->gil_path,
-			  GT_PERF_WANTS_GIL | GT_PERF_WANTS_TASKS | GT_PERF_WANTS_SWITCHES,
-			  &sources->gil_perfdata, &sources->gil);
+	struct gt_perf_source_spec spec = {
+		.path = sources->gil_path,
+		.wants = GT_PERF_WANTS_TASKS | GT_PERF_WANTS_SWITCHES,
+	};
+	int r = gt_perfdata_open(sources->gil_path, &sources->gil_perfdata);
 
+	if (r < 0)
+		return r;
+	sources->without_gil = has_event(sources->gil_perfdata, "sched_switch") &&
+			       !has_event(sources->gil_perfdata, "acquired");
+	if (!sources->without_gil)
+		spec.wants |= GT_PERF_WANTS_GIL;
+	sources->has_wakeups = has_event(sources->gil_perfdata, "sched_waking");
+	r = gt_perf_source_new(sources->gil_perfdata, &spec, &sources->gil);
 	if (r < 0)
 		return r;
 	add_source(sources, next_of_perf, sources->gil);
@@ -216,6 +249,10 @@ int gt_sources_open_directory(const char *path, const struct gt_meta *meta,
 	sources->agent_path = gt_format("%s/%s", path, GT_TRACE_AGENT_FILE);
 	if (!sources->gil_path || !sources->state_path || !sources->agent_path)
 		return gt_error_oom();
+	sources->without_gil = meta->without_gil;
+	sources->has_wakeups = meta->has_wakeups;
+	if (meta->without_gil)
+		return open_states_alone(sources);
 	r = has_agent	  ? open_agents(meta, sources)
 	    : has_none	  ? open_tasks(sources)
 	    : meta->probe ? open_uprobes(meta, sources)

@@ -18,14 +18,17 @@ struct gt_sources {
 	uint64_t state_ns;
 	bool state_is_broken;
 	uint64_t latest_ns; /* of what was given */
+	bool without_gil; /* nobody was to watch it, or a file that stands alone has no such events
+			   */
+	bool has_wakeups;
 	bool agent_is_twin; /* of the uprobes: not in the stream, but to be compared with it */
 	struct gt_merge merge;
 	struct gt_window *window;
 	struct gt_event_source stream;
 };
 
-/* One perf.data file with GIL events. SOURCES is empty before; the caller clears it, also on
- * failure. A negative errno (logged). */
+/* One perf.data file with GIL events, or with the scheduler's. SOURCES is empty before; the caller
+ * clears it, also on failure. A negative errno (logged). */
 int gt_sources_open_file(const char *path, struct gt_sources *sources);
 
 /* The same for a trace directory. What META tells of and is not there, or broken, is done without

@@ -3,42 +3,65 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/io.h"
 #include "base/log.h"
 #include "base/temporary.h"
 
-static void for_each_file(const char *path, void (*function)(const char *path))
+static void remove_files(const char *path)
 {
-	static const char *const names[] = {GT_TRACE_GIL_FILE, GT_TRACE_STATE_FILE,
-					    GT_TRACE_AGENT_FILE, GT_TRACE_META_FILE,
-					    GT_TRACE_NEW_META_FILE};
+	static const char *const names[] = {GT_TRACE_GIL_FILE,	 GT_TRACE_STATE_FILE,
+					    GT_TRACE_AGENT_FILE, GT_TRACE_KERNEL_SYMBOLS_FILE,
+					    GT_TRACE_META_FILE,	 GT_TRACE_NEW_META_FILE};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		_cleanup_free_ char *file = gt_format("%s/%s", path, names[i]);
 
 		if (file)
-			function(file);
+			(void)unlink(file);
 	}
 }
 
-/* Calls FUNCTION for the directory, then for the files in it: a signal handler cannot look. */
+/* Calls FUNCTION for the directories, which a signal handler empties: the outer one first. */
 static void for_each_note(const char *path, void (*function)(const char *path))
 {
+	_cleanup_free_ char *files = gt_format("%s/%s", path, GT_TRACE_FILES_DIRECTORY);
+
 	function(path);
-	for_each_file(path, function);
+	if (files)
+		function(files);
 }
 
-static void remove_file(const char *path)
+static bool is_build_id(const char *name)
 {
-	(void)unlink(path);
+	size_t length = strspn(name, "0123456789abcdef");
+
+	return length > 0 && name[length] == '\0';
+}
+
+/* Whatever else somebody has put there, stays; and the directory then, too. */
+static void remove_kept_files(const char *path)
+{
+	_cleanup_free_ char *files = gt_format("%s/%s", path, GT_TRACE_FILES_DIRECTORY);
+	_cleanup_closedir_ DIR *directory = files ? opendir(files) : NULL;
+	const struct dirent *entry;
+
+	if (!directory)
+		return;
+	while ((entry = readdir(directory)))
+		if (is_build_id(entry->d_name))
+			(void)unlinkat(dirfd(directory), entry->d_name, 0);
+	(void)rmdir(files);
 }
 
 void gt_trace_directory_empty(const char *path)
 {
-	for_each_file(path, remove_file);
+	remove_files(path);
+	remove_kept_files(path);
 }
 
 void gt_trace_directory_removep(char **path)
@@ -48,6 +71,7 @@ void gt_trace_directory_removep(char **path)
 
 	if (!*path)
 		return;
+	remove_kept_files(*path);
 	directory = opendir(*path);
 	while (directory && (entry = readdir(directory)))
 		(void)unlinkat(dirfd(directory), entry->d_name, 0);

@@ -47,6 +47,26 @@ static int find_sites(const struct gt_elf *elf, struct gt_gil_sites *ret)
 	return r;
 }
 
+/*
+ * For stacks alone: they tell what is inside of take_gil by its name, too, where the file has
+ * names.
+ */
+static int find_waits(const struct gt_elf *elf, struct gt_gil_sites *ret)
+{
+	struct gt_log_capture capture;
+	_cleanup_free_ char *why = NULL;
+	int r;
+
+	gt_log_start_capture(&capture);
+	r = gt_gil_sites_find_cached(elf, ret);
+	why = gt_log_end_capture(&capture);
+	if (r < 0 && why)
+		gt_log(gt_elf_is_stripped(elf) ? GT_LOG_WARNING : GT_LOG_DEBUG,
+		       "which sleeps are for the GIL is told by the names of functions only: %s",
+		       why);
+	return r == -ENOMEM ? r : 0;
+}
+
 int gt_traced_python_find(const struct gt_options *options, struct gt_traced_python *python)
 {
 	struct gt_interpreter_request request = {.python = options->python,
@@ -59,7 +79,7 @@ int gt_traced_python_find(const struct gt_options *options, struct gt_traced_pyt
 	/* From here on an error that looks like "not found" is one of giltrace's own. */
 	if (gt_elf_open(gt_interpreter_gil_file(&python->interpreter), &python->elf) < 0 ||
 	    gt_python_is_free_threaded(python->elf, &python->is_free_threaded) < 0 ||
-	    find_sites(python->elf, &python->sites) < 0)
+	    (options->gil_detect ? find_sites : find_waits)(python->elf, &python->sites) < 0)
 		return GT_EXIT_FAILURE;
 	return 0;
 }

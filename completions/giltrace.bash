@@ -5,6 +5,7 @@ _giltrace() {
 	local verb='' i
 	local output_options='-o --output --summary-json -q --quiet -v --verbose --help'
 	local run_options="$output_options --keep-data --python --probe --state-detect --no-state-detect"
+	run_options+=' --gil-detect --no-gil-detect --call-graph --stack-size --counters'
 	run_options+=' --flight-recorder --buffer-size --agent-clock -m -c'
 
 	COMPREPLY=()
@@ -13,6 +14,7 @@ _giltrace() {
 		case ${COMP_WORDS[i]} in
 		-o | --output | --summary-json | --keep-data | --python | --group) ((i++)) ;;
 		--probe | --flight-recorder | --buffer-size | --agent-clock) ((i++)) ;;
+		--call-graph | --stack-size | --counters | --folded) ((i++)) ;;
 		-c) ((i + 1 >= COMP_CWORD)) || break ;;
 		-m) ((i + 1 >= COMP_CWORD)) || break ;;
 		-*) ;;
@@ -30,7 +32,19 @@ _giltrace() {
 	fi
 
 	case $previous in
-	-c | --flight-recorder | --buffer-size | --group) return ;;
+	-c | --flight-recorder | --buffer-size | --stack-size | --group) return ;;
+	--call-graph)
+		mapfile -t COMPREPLY < <(compgen -W 'dwarf fp' -- "$word")
+		return
+		;;
+	--counters)
+		mapfile -t COMPREPLY < <(compgen -W 'minor-faults major-faults task-clock cpu-clock page-faults alignment-faults emulation-faults cycles instructions cache-references cache-misses branches branch-misses bus-cycles ref-cycles stalled-cycles-frontend stalled-cycles-backend' -- "$word")
+		return
+		;;
+	--folded)
+		mapfile -t COMPREPLY < <(compgen -W 'off-gil off-cpu' -- "$word")
+		return
+		;;
 	--probe)
 		mapfile -t COMPREPLY < <(compgen -W 'auto uprobe agent both' -- "$word")
 		return
@@ -61,7 +75,7 @@ _giltrace() {
 	case $word in
 	-*)
 		case $verb in
-		report) mapfile -t COMPREPLY < <(compgen -W "$output_options" -- "$word") ;;
+		report) mapfile -t COMPREPLY < <(compgen -W "$output_options --folded" -- "$word") ;;
 		doctor) mapfile -t COMPREPLY < <(compgen -W '--python --json -q -v --help' -- "$word") ;;
 		probe) mapfile -t COMPREPLY < <(compgen -W '--python --group -q -v --help' -- "$word") ;;
 		*) mapfile -t COMPREPLY < <(compgen -W "$run_options --version" -- "$word") ;;

@@ -16,6 +16,11 @@ _giltrace() {
 		'--probe=[how the GIL is watched]:way:(auto uprobe agent both)'
 		'(--no-state-detect)--state-detect[also record on and off CPU]'
 		'(--state-detect)--no-state-detect[do not record on and off CPU]'
+		'(--no-gil-detect)--gil-detect[watch the GIL]'
+		'(--gil-detect --probe --flight-recorder --agent-clock)--no-gil-detect[record on and off CPU alone]'
+		'--call-graph=[how stacks are recorded]:form:(dwarf fp)'
+		'--stack-size=[bytes of each stack]:size'
+		'--counters=[what to count as well]:counters:_values -s , counter minor-faults major-faults task-clock cpu-clock page-faults alignment-faults emulation-faults cycles instructions cache-references cache-misses branches branch-misses bus-cycles ref-cycles stalled-cycles-frontend stalled-cycles-backend'
 		'--flight-recorder=[keep the newest events only]:seconds'
 		'--buffer-size=[bytes for the events]:size'
 		'--agent-clock=[what the agent reads the time from]:clock:(auto tsc monotonic)'
@@ -27,7 +32,8 @@ _giltrace() {
 	report)
 		shift words
 		((CURRENT--))
-		_arguments -S $outputs '1:recording:_files'
+		_arguments -S $outputs '--folded=[print stacks for a flame graph]:time:(off-gil off-cpu)' \
+			'1:recording:_files'
 		;;
 	run | record)
 		shift words

@@ -7,7 +7,10 @@
 
 #include <sys/types.h>
 
-/* Notes PATH, which is copied. Without room for it (there is enough), it is not noted. */
+/*
+ * Notes PATH, which is copied. Without room for it (there is enough), it is not noted. With a
+ * directory go the files in it; one that is in it is to be noted behind it.
+ */
 void gt_temporary_add(const char *path);
 
 /* It has been removed, or is there to stay. */

@@ -10,6 +10,7 @@
 
 #include "base/io.h"
 #include "base/macros.h"
+#include "record/pass.h"
 
 const char *gt_event_kind_name(enum gt_event_kind kind)
 {
@@ -39,6 +40,30 @@ static bool find_sched_switch(const char *tracefs, struct perf_event_attr *attr)
 	return true;
 }
 
+static int try_attr(struct perf_event_attr *attr)
+{
+	long fd = syscall(SYS_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close((int)fd);
+	return 0;
+}
+
+int gt_event_kind_try_counter(const struct gt_pass_counter *counter)
+{
+	struct perf_event_attr attr = {
+		.type = counter->type,
+		.config = counter->config,
+		.size = sizeof(attr),
+		.disabled = 1,
+		.exclude_kernel = counter->user_only,
+		.exclude_hv = counter->user_only,
+	};
+
+	return try_attr(&attr);
+}
+
 int gt_event_kind_try(enum gt_event_kind kind, const char *tracefs)
 {
 	struct perf_event_attr attr = {
@@ -49,7 +74,6 @@ int gt_event_kind_try(enum gt_event_kind kind, const char *tracefs)
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 	};
-	long fd;
 
 	switch (kind) {
 	case GT_EVENT_KIND_CONTEXT_SWITCH:
@@ -68,9 +92,5 @@ int gt_event_kind_try(enum gt_event_kind kind, const char *tracefs)
 		attr.config = PERF_COUNT_HW_CPU_CYCLES;
 		break;
 	}
-	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	close((int)fd);
-	return 0;
+	return try_attr(&attr);
 }

@@ -12,15 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/file_system.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "record/event_attr.h"
+#include "record/kernel_number.h"
+#include "record/open_error.h"
 #include "record/pass.h"
-
-#define SAMPLE_TYPE (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME)
 
 /* A ring must hold the largest record, of 64 KiB, and more; libperf measures it in int. */
 #define MIN_RING_BYTES (UINT64_C(128) << 10)
@@ -52,18 +51,6 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* A small number from a file of /proc or tracefs; -errno when it cannot be read. */
-static int read_number(const char *path, long long *ret)
-{
-	_cleanup_free_ char *text = NULL;
-	int r = gt_read_file(path, 64, &text, NULL);
-
-	if (r < 0)
-		return r;
-	*ret = strtoll(text, NULL, 10);
-	return 0;
-}
-
 /*
  * The CPUs that are online. One map for the whole program: libperf (6.1) does not give back the
  * references that events hold, so that a map of its own would be lost with each pass.
@@ -77,157 +64,41 @@ static struct perf_cpu_map *online_cpus(void)
 	return perf_cpu_map__get(cpus);
 }
 
-static struct perf_event_attr common_attr(void)
+static int refuse_open(const struct gt_event_set *set, const struct gt_set_event *event,
+		       const char *counter, int err)
 {
-	return (struct perf_event_attr){
-		.size = sizeof(struct perf_event_attr),
-		.sample_period = 1,
-		.sample_type = SAMPLE_TYPE,
-		.read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST,
-		.disabled = 1,
-		.enable_on_exec = 1,
-		.inherit = 1,
-		.sample_id_all = 1,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-	};
-}
-
-static struct perf_event_attr dummy_attr(const struct gt_pass_spec *spec)
-{
-	struct perf_event_attr attr = common_attr();
-
-	attr.type = PERF_TYPE_SOFTWARE;
-	attr.config = PERF_COUNT_SW_DUMMY;
-	/*
-	 * It never samples. But with such an event the kernel does not swap the events of two tasks
-	 * that inherited them instead of switching them: an event then keeps the process that it
-	 * was made for, by which uprobes are filtered. Otherwise the exit of one process can take
-	 * the probes out of another that goes on.
-	 */
-	attr.sample_type |= PERF_SAMPLE_READ;
-	attr.exclude_kernel = 1;
-	attr.exclude_hv = 1;
-	attr.task = 1;
-	attr.comm = 1;
-	attr.comm_exec = 1;
-	attr.mmap = 1;
-	attr.mmap2 = 1;
-	attr.build_id = 1;
-	attr.context_switch = spec->context_switches;
-	return attr;
-}
-
-static int tracepoint_attr(const struct gt_pass_spec *spec,
-			   const struct gt_pass_tracepoint *tracepoint, struct perf_event_attr *ret)
-{
-	_cleanup_free_ char *path = gt_format("%s/events/%s/%s/id", spec->tracefs,
-					      tracepoint->system, tracepoint->name);
-	struct perf_event_attr attr = common_attr();
-	long long id;
-	int r;
-
-	if (!path)
-		return gt_error_oom();
-	r = read_number(path, &id);
-	if (r == -ENOENT) {
-		gt_error("cannot record %s: this kernel has no event %s:%s (no %s)", spec->what,
-			 tracepoint->system, tracepoint->name, path);
-		return r;
-	}
-	if (r == -EACCES || r == -EPERM) {
-		gt_error("cannot record %s: %s cannot be read: %s\n"
-			 "  run as root, or let an administrator open tracefs to you",
-			 spec->what, path, strerror(-r));
-		return r;
-	}
-	if (r < 0)
-		return gt_error_errno(r, "cannot record %s: %s cannot be read", spec->what, path);
-	attr.type = PERF_TYPE_TRACEPOINT;
-	attr.config = (uint64_t)id;
-	attr.sample_type |= PERF_SAMPLE_RAW;
-	*ret = attr;
-	return 0;
-}
-
-static int refuse_open(const struct gt_event_set *set, const char *name, int err)
-{
-	_cleanup_free_ char *file_system = NULL;
-	long long paranoid = 0, needed;
-	bool is_known = read_number("/proc/sys/kernel/perf_event_paranoid", &paranoid) == 0;
-
-	switch (err) {
-	case -EACCES:
-	case -EPERM:
+	struct gt_open_attempt attempt = {
+		.what = set->what,
+		.name = event->name,
+		.probed = set->probed,
+		.counter = counter,
 		/* Up to 2, everybody may have an event that sees no more than its own programs. */
-		needed = set->has_tracepoints ? -1 : 2;
-		if (!is_known || geteuid() == 0 || paranoid <= needed)
-			gt_error("cannot open %s (%s): %s, by a container's filter of system calls "
-				 "or a locked down kernel\n"
-				 "  run outside of the container, or allow it perf_event_open: "
-				 "docker run %s",
-				 set->what, name, strerror(-err),
-				 set->has_tracepoints ? "--privileged" : "--cap-add PERFMON");
-		else
-			gt_error("cannot open %s (%s): %s (perf_event_paranoid is %lld)\n"
-				 "  run as root, or: sudo sysctl kernel.perf_event_paranoid=%lld",
-				 set->what, name, strerror(-err), paranoid, needed);
-		break;
-	case -ENOSYS:
-		gt_error("cannot open %s: this system has no perf events (perf_event_open)",
-			 set->what);
-		break;
-	case -EMFILE:
-	case -ENFILE:
-		gt_error("cannot open %s (%s): too many open files: one is needed for each event "
-			 "and CPU\n  raise the limit: ulimit -n %d",
-			 set->what, name, 16 * perf_cpu_map__nr(set->cpus) + 1024);
-		break;
-	case -ESRCH:
-		gt_error("cannot open %s: the process has ended", set->what);
-		break;
-	case -EIO:
-		if (set->probed && gt_file_system_name(set->probed, &file_system) == 0)
-			gt_error("cannot open %s: the kernel refuses probes in %s, which is on a "
-				 "file "
-				 "system of the kind %s\n"
-				 "  copy that Python to another one, such as ext4 or tmpfs",
-				 set->what, set->probed, file_system);
-		else
-			gt_error("cannot open %s (%s): %s", set->what, name, strerror(-err));
-		break;
-	default:
-		gt_error("cannot open %s (%s): %s", set->what, name, strerror(-err));
-	}
-	return err;
+		.allowed_paranoid = 2,
+		.cpu_count = perf_cpu_map__nr(set->cpus),
+	};
+
+	if (set->has_tracepoints)
+		attempt.allowed_paranoid = -1;
+	else if (!event->attr.exclude_kernel)
+		attempt.allowed_paranoid = 1;
+	return gt_open_error(&attempt, err);
 }
 
-/* Takes what this kernel does not know out of ATTR, one thing at a time. False when all is out. */
-static bool simplify(struct perf_event_attr *attr)
-{
-	if (attr->sample_type & PERF_SAMPLE_READ) /* with inherit: from Linux 6.12 */
-		attr->sample_type &= ~(uint64_t)PERF_SAMPLE_READ;
-	else if (attr->read_format & PERF_FORMAT_LOST) /* from Linux 6.0 */
-		attr->read_format &= ~(uint64_t)PERF_FORMAT_LOST;
-	else if (attr->build_id) /* from Linux 5.12 */
-		attr->build_id = 0;
-	else
-		return false;
-	return true;
-}
-
-static int open_event(struct gt_event_set *set, char *name, struct perf_event_attr attr)
+/* COUNTER is its name when the event is one, else NULL. */
+static int open_event(struct gt_event_set *set, const char *name, const char *counter,
+		      const struct perf_event_attr *attr)
 {
 	struct gt_set_event *event = gt_array_push(&set->events);
 	int r;
 
-	if (!event) {
-		free(name);
+	if (!event)
 		return gt_error_oom();
-	}
-	event->name = name;
+	event->attr = *attr;
+	event->name = strdup(name);
+	if (!event->name)
+		return gt_error_oom();
 	do {
-		struct perf_evsel *evsel = perf_evsel__new(&attr);
+		struct perf_evsel *evsel = perf_evsel__new(&event->attr);
 
 		if (!evsel)
 			return gt_error_oom();
@@ -236,27 +107,19 @@ static int open_event(struct gt_event_set *set, char *name, struct perf_event_at
 			event->evsel = evsel;
 		else
 			perf_evsel__delete(evsel);
-	} while (r == -EINVAL && simplify(&attr));
+	} while (r == -EINVAL && gt_event_attr_simplify(&event->attr));
 	if (r < 0)
-		return refuse_open(set, name, r);
-	event->attr = attr;
+		return refuse_open(set, event, counter, r);
 	perf_evlist__add(set->evlist, event->evsel);
 	return 0;
 }
 
-static int open_tracepoint(struct gt_event_set *set, const struct gt_pass_spec *spec,
-			   const struct gt_pass_tracepoint *tracepoint)
+static int open_tracepoint(struct gt_event_set *set, const struct gt_pass_tracepoint *tracepoint,
+			   const struct perf_event_attr *attr)
 {
-	struct perf_event_attr attr;
-	char *name;
-	int r = tracepoint_attr(spec, tracepoint, &attr);
+	_cleanup_free_ char *name = gt_format("%s:%s", tracepoint->system, tracepoint->name);
 
-	if (r < 0)
-		return r;
-	name = gt_format("%s:%s", tracepoint->system, tracepoint->name);
-	if (!name)
-		return gt_error_oom();
-	return open_event(set, name, attr);
+	return name ? open_event(set, name, NULL, attr) : gt_error_oom();
 }
 
 /* libperf has no other way to an event's identifiers. */
@@ -305,19 +168,18 @@ static uint64_t shrink_ring_bytes(uint64_t bytes)
 	long long mlock_kb = 0;
 	uint64_t smaller = bytes / 2;
 
-	if (read_number("/proc/sys/kernel/perf_event_mlock_kb", &mlock_kb) == 0)
+	if (gt_kernel_number_read("/proc/sys/kernel/perf_event_mlock_kb", &mlock_kb) == 0)
 		while (smaller > MIN_RING_BYTES && smaller * 2 > (uint64_t)mlock_kb << 10)
 			smaller /= 2;
 	return smaller;
 }
 
-static int map_rings(struct gt_event_set *set, const struct gt_pass_spec *spec)
+static int map_rings(struct gt_event_set *set, bool may_shrink)
 {
 	uint64_t min_bytes = set->has_tracepoints ? MIN_RING_BYTES : MIN_DUMMY_RING_BYTES;
 	int r = try_to_map(set);
 
-	while ((r == -EPERM || r == -ENOMEM) && spec->may_shrink_rings &&
-	       set->ring_bytes / 2 >= min_bytes) {
+	while ((r == -EPERM || r == -ENOMEM) && may_shrink && set->ring_bytes / 2 >= min_bytes) {
 		set->ring_bytes = shrink_ring_bytes(set->ring_bytes);
 		r = try_to_map(set);
 	}
@@ -343,38 +205,68 @@ static uint64_t round_ring_bytes(uint64_t wanted)
 	return bytes;
 }
 
-int gt_event_set_open(struct gt_event_set *set, const struct gt_pass_spec *spec, pid_t pid)
+static int prepare(struct gt_event_set *set, const struct gt_pass_spec *spec, pid_t pid)
 {
-	char *name = strdup("dummy:u");
-	int r;
-
 	libperf_init(print_to_debug_log);
 	raise_descriptor_limit();
 	set->what = spec->what;
 	set->probed = spec->probed;
-	set->has_tracepoints = spec->tracepoint_count > 0;
-	set->ring_bytes = round_ring_bytes(spec->ring_bytes);
 	set->evlist = perf_evlist__new();
 	set->cpus = online_cpus();
 	set->threads = perf_thread_map__new_array(1, &pid);
-	if (!name || !set->evlist || !set->cpus || !set->threads) {
-		free(name);
+	if (!set->evlist || !set->cpus || !set->threads)
 		return gt_error_oom();
-	}
 	set->ring_count = (uint32_t)perf_cpu_map__nr(set->cpus);
-	r = open_event(set, name, dummy_attr(spec));
-	for (uint32_t i = 0; r == 0 && i < spec->tracepoint_count; i++)
-		r = open_tracepoint(set, spec, &spec->tracepoints[i]);
-	if (r < 0)
-		return r;
+	return 0;
+}
+
+/* When all events are open. */
+static int complete(struct gt_event_set *set, uint64_t ring_bytes, bool may_shrink_rings)
+{
 	/* The threads were named at the opening; the list would not give them back either. */
 	perf_evlist__set_maps(set->evlist, set->cpus, NULL);
 	gt_array_for_each (&set->events, event) {
-		r = read_ids(set, event);
+		int r = read_ids(set, event);
+
 		if (r < 0)
 			return r;
 	}
-	return map_rings(set, spec);
+	set->ring_bytes = round_ring_bytes(ring_bytes);
+	return map_rings(set, may_shrink_rings);
+}
+
+int gt_event_set_open(struct gt_event_set *set, const struct gt_pass_spec *spec, pid_t pid)
+{
+	struct perf_event_attr attr = gt_event_attr_of_tasks(spec);
+	int r = prepare(set, spec, pid);
+
+	set->has_tracepoints = spec->tracepoint_count > 0;
+	if (r == 0)
+		r = open_event(set, "dummy:u", NULL, &attr);
+	for (uint32_t i = 0; r == 0 && i < spec->tracepoint_count; i++) {
+		r = gt_event_attr_of_tracepoint(spec, &spec->tracepoints[i], &attr);
+		if (r == 0)
+			r = open_tracepoint(set, &spec->tracepoints[i], &attr);
+	}
+	for (uint32_t i = 0; r == 0 && i < spec->counter_count; i++) {
+		attr = gt_event_attr_of_counter(spec, &spec->counters[i]);
+		r = open_event(set, spec->counters[i].name, spec->counters[i].name, &attr);
+	}
+	return r < 0 ? r : complete(set, spec->ring_bytes, spec->may_shrink_rings);
+}
+
+int gt_event_set_open_all_tasks(struct gt_event_set *set, const struct gt_pass_spec *spec,
+				const struct gt_pass_tracepoint *tracepoint, uint64_t ring_bytes)
+{
+	struct perf_event_attr attr;
+	int r = prepare(set, spec, -1);
+
+	set->has_tracepoints = true;
+	if (r == 0)
+		r = gt_event_attr_of_all_tasks(spec, tracepoint, &attr);
+	if (r == 0)
+		r = open_tracepoint(set, tracepoint, &attr);
+	return r < 0 ? r : complete(set, ring_bytes, spec->may_shrink_rings);
 }
 
 void gt_event_set_close(struct gt_event_set *set)
@@ -396,9 +288,27 @@ struct perf_mmap *gt_event_set_next_ring(const struct gt_event_set *set, struct 
 	return perf_evlist__next_mmap(set->evlist, ring, false);
 }
 
+void gt_event_set_enable(struct gt_event_set *set)
+{
+	perf_evlist__enable(set->evlist);
+}
+
 void gt_event_set_disable(struct gt_event_set *set)
 {
 	perf_evlist__disable(set->evlist);
+}
+
+int gt_event_set_count(const struct gt_event_set *set, uint32_t event, uint32_t ring,
+		       struct gt_event_count *ret)
+{
+	struct perf_counts_values counts;
+	int r = perf_evsel__read(set->events.items[event].evsel, (int)ring, 0, &counts);
+
+	if (r < 0)
+		return r;
+	*ret = (struct gt_event_count){
+		.value = counts.val, .enabled_ns = counts.ena, .running_ns = counts.run};
+	return 0;
 }
 
 uint64_t gt_event_set_lost(const struct gt_event_set *set, uint32_t ring)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The open events of a pass, and the kernel's rings that they write to: one ring for each CPU,
- * shared by all events. The first event is a dummy that brings the records of tasks, names and
- * mappings.
+ * Open events, and the kernel's rings that they write to: one ring for each CPU, shared by all
+ * events of the set.
  */
 #pragma once
 
@@ -15,6 +14,7 @@
 #include "base/macros.h"
 
 struct gt_pass_spec;
+struct gt_pass_tracepoint;
 struct perf_cpu_map;
 struct perf_evlist;
 struct perf_evsel;
@@ -22,7 +22,7 @@ struct perf_mmap;
 struct perf_thread_map;
 
 struct gt_set_event {
-	char *name; /* "system:name"; "dummy:u" for the first */
+	char *name; /* "system:name", "minor-faults" */
 	struct perf_event_attr attr;
 	struct perf_evsel *evsel;
 	uint64_t *ids; /* one for each ring */
@@ -40,20 +40,40 @@ struct gt_event_set {
 	uint64_t ring_bytes;
 };
 
+/* What an event has counted, of all tasks that it follows or has followed. */
+struct gt_event_count {
+	uint64_t value;
+	uint64_t enabled_ns, running_ns; /* 0: this event does not tell */
+};
+
 /*
- * Opens the events of SPEC on PID, which start at its next exec, and maps the rings. Logs what
- * failed. SET can be closed also after a failure.
+ * Opens the events of SPEC on PID, which start at its next exec, and maps the rings: a dummy that
+ * brings the records of tasks, names and mappings, the tracepoints, and the counters, in this
+ * order. Logs what failed. SET can be closed also after a failure.
  *
  * The descriptors are not close-on-exec, because libperf opens them: a process that is forked from
  * here later, and runs another program, must close them.
  */
 int gt_event_set_open(struct gt_event_set *set, const struct gt_pass_spec *spec, pid_t pid);
+
+/*
+ * Opens TRACEPOINT on all tasks of the system; it has to be enabled. The same otherwise, but that
+ * rings are of RING_BYTES.
+ */
+int gt_event_set_open_all_tasks(struct gt_event_set *set, const struct gt_pass_spec *spec,
+				const struct gt_pass_tracepoint *tracepoint, uint64_t ring_bytes);
+
 void gt_event_set_close(struct gt_event_set *set);
 
 /* The ring after RING; the first one for NULL; NULL after the last. */
 struct perf_mmap *gt_event_set_next_ring(const struct gt_event_set *set, struct perf_mmap *ring);
 
+void gt_event_set_enable(struct gt_event_set *set);
 void gt_event_set_disable(struct gt_event_set *set);
+
+/* What an event has counted on the CPU of RING so far. A negative errno, not logged. */
+int gt_event_set_count(const struct gt_event_set *set, uint32_t event, uint32_t ring,
+		       struct gt_event_count *ret);
 
 /* How many records the kernel could not put into ring RING. 0 when this kernel does not count them.
  */

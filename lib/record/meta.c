@@ -13,10 +13,11 @@
 
 /*
  * 2: there is a file of the agent, without which the others say little. Versions that know nothing
- * of it read 1 only.
+ * of it read 1 only. 3: there is that of the states alone, of which older versions read no tasks.
  */
 #define SCHEMA 1
 #define AGENT_SCHEMA 2
+#define STATES_SCHEMA 3
 #define MAX_FILE_BYTES (UINT32_C(64) << 20)
 
 static json_t *sites_json(const struct gt_gil_sites *sites)
@@ -24,6 +25,21 @@ static json_t *sites_json(const struct gt_gil_sites *sites)
 	json_t *object = json_object();
 
 	gt_gil_sites_set_json(&object, sites);
+	return object;
+}
+
+/* Null where there are none. */
+static json_t *stacks_json(const struct gt_meta *meta)
+{
+	json_t *object;
+
+	if (!meta->call_graph)
+		return json_null();
+	object = json_object();
+	gt_json_set(&object, "call_graph", gt_json_text(meta->call_graph));
+	gt_json_set(&object, "bytes",
+		    meta->stack_bytes ? gt_json_integer(meta->stack_bytes) : json_null());
+	gt_json_set(&object, "gil_waits", gt_gil_waits_json(&meta->sites.waits));
 	return object;
 }
 
@@ -35,21 +51,32 @@ static json_t *python_json(const struct gt_meta *meta)
 	gt_json_set(&object, "gil_file", gt_json_text(meta->gil_file));
 	gt_json_set(&object, "version", gt_json_text(meta->version));
 	gt_json_set(&object, "build_id", gt_json_text(meta->build_id));
+	gt_json_set(&object, "root", gt_json_text(meta->root));
 	return object;
+}
+
+static int schema_of(const struct gt_meta *meta)
+{
+	if (meta->without_gil)
+		return STATES_SCHEMA;
+	return meta->agent_clock ? AGENT_SCHEMA : SCHEMA;
 }
 
 static json_t *meta_json(const struct gt_meta *meta)
 {
 	json_t *object = json_object();
 
-	gt_json_set(&object, "schema", json_integer(meta->agent_clock ? AGENT_SCHEMA : SCHEMA));
+	gt_json_set(&object, "schema", json_integer(schema_of(meta)));
 	gt_json_set(&object, "giltrace", json_string(GILTRACE_VERSION));
 	gt_json_set(&object, "command", gt_json_texts(meta->command));
 	gt_json_set(&object, "hostname", gt_json_text(meta->hostname));
 	gt_json_set(&object, "python", python_json(meta));
 	gt_json_set(&object, "probe", gt_json_text(meta->probe));
 	gt_json_set(&object, "agent_clock", gt_json_text(meta->agent_clock));
+	gt_json_set(&object, "gil_detect", json_boolean(!meta->without_gil));
 	gt_json_set(&object, "states", json_boolean(meta->has_states));
+	gt_json_set(&object, "wakeups", json_boolean(meta->has_wakeups));
+	gt_json_set(&object, "stacks", stacks_json(meta));
 	gt_json_set(&object, "complete", json_boolean(meta->is_complete));
 	gt_json_set(&object, "gil_off", json_boolean(meta->is_gil_off));
 	gt_json_set(&object, "kept_ns",
@@ -140,6 +167,18 @@ static int read_sites(const json_t *object, struct gt_gil_sites *sites)
 	return 0;
 }
 
+/* 0, -ENOMEM, or -EBADMSG for what is no such object. */
+static int read_stacks(const json_t *object, struct gt_meta *meta)
+{
+	if (!json_is_object(object))
+		return 0;
+	meta->call_graph = get_text(object, "call_graph");
+	meta->stack_bytes = (uint32_t)GT_MIN(get_unsigned(object, "bytes"), (uint64_t)UINT32_MAX);
+	return gt_gil_waits_read_json(json_object_get(object, "gil_waits"), &meta->sites.waits)
+		       ? 0
+		       : -EBADMSG;
+}
+
 static int read_object(const json_t *object, struct gt_meta *meta)
 {
 	const json_t *python = json_object_get(object, "python");
@@ -150,9 +189,12 @@ static int read_object(const json_t *object, struct gt_meta *meta)
 	meta->gil_file = get_text(python, "gil_file");
 	meta->version = get_text(python, "version");
 	meta->build_id = get_text(python, "build_id");
+	meta->root = get_text(python, "root");
 	meta->probe = get_text(object, "probe");
 	meta->agent_clock = get_text(object, "agent_clock");
+	meta->without_gil = json_is_false(json_object_get(object, "gil_detect"));
 	meta->has_states = json_is_true(json_object_get(object, "states"));
+	meta->has_wakeups = json_is_true(json_object_get(object, "wakeups"));
 	/* Versions that did not say so wrote the file at the end. */
 	meta->is_complete = !json_is_false(json_object_get(object, "complete"));
 	meta->is_gil_off = json_is_true(json_object_get(object, "gil_off"));
@@ -165,6 +207,9 @@ static int read_object(const json_t *object, struct gt_meta *meta)
 	meta->exit_status = get_integer(object, "exit_status");
 	meta->event_cost_ns = get_integer(object, "event_cost_ns");
 	r = read_command(json_object_get(object, "command"), meta);
+	if (r < 0)
+		return r;
+	r = read_stacks(json_object_get(object, "stacks"), meta);
 	if (r < 0)
 		return r;
 	return read_sites(json_object_get(object, "sites"), &meta->sites);
@@ -189,15 +234,20 @@ int gt_meta_read(const char *path, struct gt_meta *ret)
 		return -EBADMSG;
 	}
 	schema = get_integer(object, "schema");
-	if (schema < SCHEMA || schema > AGENT_SCHEMA) {
-		gt_error("%s was not written for this version of giltrace: its schema is not %d or "
-			 "%d\n"
+	if (schema < SCHEMA || schema > STATES_SCHEMA) {
+		gt_error("%s was not written for this version of giltrace: its schema is not one "
+			 "of %d to %d\n"
 			 "  read it with the giltrace that recorded it",
-			 path, SCHEMA, AGENT_SCHEMA);
+			 path, SCHEMA, STATES_SCHEMA);
 		return -EBADMSG;
 	}
-	if (read_object(object, &meta) < 0)
-		return gt_error_oom();
+	r = read_object(object, &meta);
+	if (r == -EBADMSG)
+		gt_error("%s is broken: it does not tell where the GIL is waited for", path);
+	else if (r < 0)
+		gt_error_oom();
+	if (r < 0)
+		return r;
 	*ret = meta;
 	meta = (struct gt_meta){0};
 	return 0;
@@ -215,6 +265,8 @@ void gt_meta_clear(struct gt_meta *meta)
 	free(meta->build_id);
 	free(meta->probe);
 	free(meta->agent_clock);
+	free(meta->call_graph);
+	free(meta->root);
 	free(meta->found_by);
 	gt_gil_sites_clear(&meta->sites);
 	*meta = (struct gt_meta){0};

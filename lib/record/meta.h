@@ -20,6 +20,7 @@ struct gt_meta {
 	char *build_id;	   /* of gil_file; "" when it has none */
 	char *probe;	   /* "uprobe", "agent", "both", or "none" */
 	char *agent_clock; /* "tsc" or "monotonic"; NULL without an agent */
+	bool without_gil;  /* nobody was to watch it: the states alone were recorded */
 	bool has_states;   /* state.perf.data was recorded, too */
 	char *call_graph; /* how stacks were recorded in it, "dwarf" or "fp"; NULL: they were not */
 	uint32_t stack_bytes; /* with "dwarf": how much of each */

@@ -1,91 +1,135 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/pass.h"
 
-#include <perf/event.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "base/time.h"
+#include "record/counters.h"
+#include "record/event_attr.h"
 #include "record/event_set.h"
+#include "record/followed_threads.h"
+#include "record/mapped_files.h"
+#include "record/pass_output.h"
+#include "record/pass_rings.h"
 #include "record/perfdata_features.h"
-#include "record/perfdata_writer.h"
-#include "record/ring.h"
 #include "record/tracing_data.h"
+#include "record/wakeups.h"
 
 /*
- * What a CPU may write to its ring in a millisecond while it is left alone: 200 context switches.
- * More wake-ups than this would show in what is measured.
+ * What a CPU may write to its ring in a millisecond while it is left alone: 200 context switches,
+ * or half as many that copy their stacks. More wake-ups than this would show in what is measured.
  */
 #define RING_BYTES_PER_MS (UINT64_C(8) << 10)
+#define STACKS_PER_MS UINT64_C(100)
+/* Of such a sample, beside the stack: registers, the kernel's part, raw data. */
+#define OTHER_SAMPLE_BYTES UINT64_C(512)
 #define MIN_REST_MS UINT64_C(5)
-
-/* The start of every sample, for sample_type IDENTIFIER | TID | TIME. */
-struct sample_start {
-	struct perf_event_header header;
-	uint64_t id;
-	uint32_t pid, tid;
-	uint64_t time_ns;
-};
-
-/* A record of losses with the fields that sample_id_all adds to it. */
-struct lost_record {
-	struct perf_record_lost lost;
-	uint32_t pid, tid;
-	uint64_t time_ns;
-	uint64_t id;
-};
-
-struct pass_ring {
-	struct gt_ring ring;
-	uint64_t lost; /* that records of it told of */
-};
 
 struct gt_pass {
 	struct gt_event_set set;
-	struct gt_perfdata_writer *writer;
-	struct gt_writer_event *events;
-	struct pass_ring *rings;
+	struct gt_pass_rings rings;
+	struct gt_wakeups wakeups;
+	struct gt_counters counters;
+	struct gt_followed_threads followed;
+	struct gt_mapped_files mapped;
+	struct gt_pass_output output;
+	struct gt_writer_event *events; /* of both sets */
+	uint32_t event_count;
 	char *const *command;
+	char *kept_files; /* where to; NULL: files are not kept */
 	char *tracing_data;
 	size_t tracing_data_size;
-	uint64_t first_ns, last_ns; /* of the samples */
-	struct gt_pass_counts counts;
+	uint64_t ring_bytes_per_ms;
+	bool has_wakeups;
+	bool follows_threads; /* something depends on which they are */
 	bool is_behind;
 	bool tells_tasks_only;
 };
 
+static void describe_set(struct gt_pass *pass, const struct gt_event_set *set)
+{
+	gt_array_for_each (&set->events, event)
+		pass->events[pass->event_count++] =
+			(struct gt_writer_event){.name = event->name,
+						 .attr = event->attr,
+						 .ids = event->ids,
+						 .id_count = set->ring_count};
+}
+
 /* What the file's header says of the events. */
 static int describe_events(struct gt_pass *pass)
 {
-	uint32_t count = pass->set.events.count;
-
-	pass->events = calloc(count, sizeof(*pass->events));
+	pass->events = calloc(pass->set.events.count + pass->wakeups.set.events.count,
+			      sizeof(*pass->events));
 	if (!pass->events)
 		return gt_error_oom();
-	for (uint32_t i = 0; i < count; i++) {
-		const struct gt_set_event *event = &pass->set.events.items[i];
-
-		pass->events[i] = (struct gt_writer_event){.name = event->name,
-							   .attr = event->attr,
-							   .ids = event->ids,
-							   .id_count = pass->set.ring_count};
-	}
+	describe_set(pass, &pass->set);
+	describe_set(pass, &pass->wakeups.set);
 	return 0;
 }
 
-static int find_rings(struct gt_pass *pass)
+/* The formats of the tracepoints, of wake-ups too. */
+static int read_tracing_data(struct gt_pass *pass, const struct gt_pass_spec *spec)
 {
-	struct perf_mmap *map = NULL;
+	uint32_t count = spec->tracepoint_count;
+	struct gt_pass_spec all = *spec;
+	_cleanup_free_ struct gt_pass_tracepoint *tracepoints =
+		calloc(count + 1, sizeof(*tracepoints));
 
-	pass->rings = calloc(pass->set.ring_count, sizeof(*pass->rings));
-	if (!pass->rings)
+	if (!tracepoints)
 		return gt_error_oom();
-	for (uint32_t i = 0; i < pass->set.ring_count; i++) {
-		map = gt_event_set_next_ring(&pass->set, map);
-		pass->rings[i].ring = (struct gt_ring){.map = map, .bytes = pass->set.ring_bytes};
-	}
-	return 0;
+	if (count > 0)
+		memcpy(tracepoints, spec->tracepoints, count * sizeof(*tracepoints));
+	if (spec->wakeups)
+		tracepoints[count++] = gt_wakeups_tracepoint;
+	if (count == 0)
+		return 0;
+	all.tracepoints = tracepoints;
+	all.tracepoint_count = count;
+	return gt_tracing_data_read(&all, &pass->tracing_data, &pass->tracing_data_size);
+}
+
+static uint64_t measure_ms(const struct gt_pass_spec *spec)
+{
+	uint64_t bytes = RING_BYTES_PER_MS, stack_bytes = OTHER_SAMPLE_BYTES;
+
+	if (spec->call_graph == GT_CALL_GRAPH_DWARF)
+		stack_bytes += spec->stack_bytes;
+	for (uint32_t i = 0; i < spec->tracepoint_count; i++)
+		if (spec->tracepoints[i].has_stack)
+			bytes = GT_MAX(bytes, STACKS_PER_MS * stack_bytes);
+	return bytes;
+}
+
+static int configure(struct gt_pass *pass, const struct gt_pass_spec *spec)
+{
+	pass->command = spec->command;
+	pass->has_wakeups = spec->wakeups;
+	pass->follows_threads = spec->wakeups || spec->counter_count > 0;
+	pass->tells_tasks_only =
+		spec->tracepoint_count == 0 && !spec->context_switches && !spec->wakeups;
+	pass->ring_bytes_per_ms = measure_ms(spec);
+	if (!spec->kept_files)
+		return 0;
+	pass->kept_files = strdup(spec->kept_files);
+	return pass->kept_files ? 0 : gt_error_oom();
+}
+
+static int open_events(struct gt_pass *pass, const struct gt_pass_spec *spec, pid_t pid)
+{
+	int r = gt_event_set_open(&pass->set, spec, pid);
+
+	if (r < 0)
+		return r;
+	pass->output.ids_offset = gt_event_attr_ids_offset(&pass->set.events.items[0].attr);
+	r = gt_pass_rings_init(&pass->rings, &pass->set);
+	if (r < 0)
+		return r;
+	r = gt_counters_init(&pass->counters, &pass->set, spec->counter_count, pid);
+	if (r < 0)
+		return r;
+	return spec->wakeups ? gt_wakeups_open(&pass->wakeups, spec) : 0;
 }
 
 int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **ret)
@@ -95,120 +139,88 @@ int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **re
 
 	if (!pass)
 		return gt_error_oom();
-	pass->command = spec->command;
-	pass->tells_tasks_only = spec->tracepoint_count == 0 && !spec->context_switches;
-	r = gt_event_set_open(&pass->set, spec, pid);
+	r = configure(pass, spec);
 	if (r < 0)
 		return r;
-	if (spec->tracepoint_count > 0)
-		r = gt_tracing_data_read(spec, &pass->tracing_data, &pass->tracing_data_size);
+	r = open_events(pass, spec, pid);
+	if (r < 0)
+		return r;
+	r = read_tracing_data(pass, spec);
 	if (r < 0)
 		return r;
 	r = describe_events(pass);
 	if (r < 0)
 		return r;
-	r = find_rings(pass);
-	if (r < 0)
-		return r;
-	r = gt_perfdata_writer_open(spec->path, pass->events, pass->set.events.count,
-				    &pass->writer);
+	r = gt_perfdata_writer_open(spec->path, pass->events, pass->event_count,
+				    &pass->output.writer);
 	if (r < 0)
 		return r;
 	*ret = GT_STEAL(pass);
 	return 0;
 }
 
-/* Copies the first SIZE bytes of a record, which may be in two pieces. */
-static void copy_start(const struct gt_ring_record *record, void *to, size_t size)
+/* Learns from a record what is done with others. *RET_WRITE: whether it belongs into the file. */
+static int note_record(struct gt_pass *pass, struct gt_pass_ring *ring,
+		       const struct gt_ring_record *record, bool *ret_write)
 {
-	size_t first = GT_MIN(size, (size_t)record->first_size);
-
-	memcpy(to, record->first, first);
-	memcpy((uint8_t *)to + first, record->second, size - first);
+	*ret_write = true;
+	gt_pass_ring_note(ring, record);
+	if (record->header.type == PERF_RECORD_MMAP2 && pass->kept_files)
+		gt_mapped_files_note(&pass->mapped, record);
+	if (record->header.type == PERF_RECORD_READ)
+		*ret_write = gt_counters_note(&pass->counters, record);
+	return pass->follows_threads
+		       ? gt_followed_threads_note(&pass->followed, record, pass->output.ids_offset)
+		       : 0;
 }
 
-static void count_record(struct gt_pass *pass, struct pass_ring *ring,
-			 const struct gt_ring_record *record)
+static int drain_ring(struct gt_pass *pass, struct gt_pass_ring *ring)
 {
-	struct perf_record_lost lost;
-	struct sample_start sample;
-
-	if (record->header.type == PERF_RECORD_SAMPLE && record->header.size >= sizeof(sample)) {
-		copy_start(record, &sample, sizeof(sample));
-		if (pass->counts.samples == 0)
-			pass->first_ns = sample.time_ns;
-		pass->first_ns = GT_MIN(pass->first_ns, sample.time_ns);
-		pass->last_ns = GT_MAX(pass->last_ns, sample.time_ns);
-		pass->counts.samples++;
-	} else if (record->header.type == PERF_RECORD_LOST && record->header.size >= sizeof(lost)) {
-		copy_start(record, &lost, sizeof(lost));
-		ring->lost += lost.lost;
-	}
-}
-
-/*
- * Writes what one ring holds, and no more than a full one: else a fast writer would keep the others
- * waiting. *RET_BYTES: how much it was.
- */
-static int drain_ring(struct gt_pass *pass, struct pass_ring *ring, uint64_t *ret_bytes)
-{
-	uint64_t start = ring->ring.position;
 	struct gt_ring_record record;
 	int r = 0;
 
 	if (!gt_ring_begin(&ring->ring))
 		return 0;
-	while (r == 0 && ring->ring.position - start < ring->ring.bytes &&
-	       gt_ring_next(&ring->ring, &record)) {
-		count_record(pass, ring, &record);
-		r = gt_perfdata_writer_append(pass->writer, record.first, record.first_size);
-		if (r == 0 && record.second_size > 0)
-			r = gt_perfdata_writer_append(pass->writer, record.second,
-						      record.second_size);
+	if (ring->ring.end - ring->ring.position > ring->ring.bytes / 4)
+		pass->is_behind = true;
+	while (r == 0 && gt_ring_next(&ring->ring, &record)) {
+		bool write;
+
+		r = note_record(pass, ring, &record, &write);
+		if (r == 0 && write)
+			r = gt_pass_output_copy(&pass->output, &record);
 	}
 	gt_ring_end(&ring->ring);
-	*ret_bytes = ring->ring.position - start;
 	return r;
-}
-
-static int end_round(struct gt_pass *pass)
-{
-	struct perf_event_header mark = {.type = PERF_RECORD_FINISHED_ROUND, .size = sizeof(mark)};
-
-	return gt_perfdata_writer_append(pass->writer, &mark, sizeof(mark));
 }
 
 int gt_pass_drain(struct gt_pass *pass)
 {
-	uint64_t fullest = 0, total = 0;
-	int r;
+	int r = 0;
 
-	for (uint32_t i = 0; i < pass->set.ring_count; i++) {
-		uint64_t bytes = 0;
-
-		r = drain_ring(pass, &pass->rings[i], &bytes);
-		if (r < 0)
-			return r;
-		fullest = GT_MAX(fullest, bytes);
-		total += bytes;
-	}
-	if (total > 0) {
-		r = end_round(pass);
-		if (r < 0)
-			return r;
-	}
-	pass->is_behind = fullest > pass->set.ring_bytes / 4;
-	return gt_perfdata_writer_tend(pass->writer);
+	pass->is_behind = false;
+	gt_wakeups_begin(&pass->wakeups);
+	for (uint32_t i = 0; r == 0 && i < pass->rings.count; i++)
+		r = drain_ring(pass, &pass->rings.rings[i]);
+	if (r == 0)
+		r = gt_wakeups_drain(&pass->wakeups, &pass->followed, &pass->output);
+	if (r == 0)
+		r = gt_pass_output_end_round(&pass->output);
+	return r < 0 ? r : gt_perfdata_writer_tend(pass->output.writer);
 }
 
 uint32_t gt_pass_rest_ms(const struct gt_pass *pass)
 {
-	uint64_t rest_ms = GT_MAX(pass->set.ring_bytes / RING_BYTES_PER_MS, MIN_REST_MS);
+	uint64_t rest_ms = GT_MAX(pass->set.ring_bytes / pass->ring_bytes_per_ms, MIN_REST_MS);
 
-	if (pass->is_behind)
+	if (pass->is_behind || pass->wakeups.is_behind)
 		return 0;
 	/* That the rings are small is no reason to wake up for what tasks tell now and then. */
-	return pass->tells_tasks_only ? UINT32_MAX : (uint32_t)GT_MIN(rest_ms, UINT32_MAX);
+	if (pass->tells_tasks_only)
+		return UINT32_MAX;
+	if (pass->has_wakeups)
+		rest_ms = GT_MIN(rest_ms, gt_wakeups_rest_ms(&pass->wakeups));
+	return (uint32_t)GT_MIN(rest_ms, UINT32_MAX);
 }
 
 static int drain_source(void *object)
@@ -227,72 +239,77 @@ struct gt_session_source gt_pass_source(struct gt_pass *pass)
 		.object = pass, .drain = drain_source, .rest_ms = source_rest_ms};
 }
 
-/*
- * The kernel tells of a loss in front of the next record that finds room; there may have been none.
- * What it has counted and not told is added here.
- */
-static int add_untold_losses(struct gt_pass *pass)
+/* What is only known when all is over. */
+static int add_rest(struct gt_pass *pass)
 {
-	for (uint32_t i = 0; i < pass->set.ring_count; i++) {
-		uint64_t counted = gt_event_set_lost(&pass->set, i);
-		struct pass_ring *ring = &pass->rings[i];
-		struct lost_record record = {
-			.lost = {.header = {.type = PERF_RECORD_LOST, .size = sizeof(record)},
-				 .id = pass->set.events.items[0].ids[i]},
-			.time_ns = gt_clock_ns(CLOCK_MONOTONIC),
-			.id = pass->set.events.items[0].ids[i],
-		};
-		int r = 0;
+	int r = gt_pass_rings_add_untold(&pass->rings, 0, &pass->output);
 
-		if (counted > ring->lost) {
-			record.lost.lost = counted - ring->lost;
-			ring->lost = counted;
-			r = gt_perfdata_writer_append(pass->writer, &record, sizeof(record));
-		}
-		if (r < 0)
-			return r;
-		pass->counts.lost += ring->lost;
-	}
-	/* Also the mark of the last round, so that the data of a finished file is never empty. */
-	return end_round(pass);
+	if (r == 0)
+		r = gt_pass_rings_add_untold(&pass->wakeups.rings, 0, &pass->output);
+	if (r == 0)
+		r = gt_counters_add_first(&pass->counters, &pass->rings, &pass->followed,
+					  &pass->output);
+	if (r < 0)
+		return r;
+	/* Also so that the data of a finished file is never empty. */
+	pass->output.has_round = true;
+	return gt_pass_output_end_round(&pass->output);
+}
+
+static int write_features(struct gt_pass *pass)
+{
+	struct gt_perfdata_features features = {
+		.events = pass->events,
+		.event_count = pass->event_count,
+		.cpu_count = pass->set.ring_count,
+		.command = pass->command,
+		.first_ns = pass->output.first_ns,
+		.last_ns = pass->output.last_ns,
+		.tracing_data = pass->tracing_data,
+		.tracing_data_size = pass->tracing_data_size,
+	};
+
+	return gt_perfdata_features_write(pass->output.writer, &features);
 }
 
 int gt_pass_finish(struct gt_pass *pass, struct gt_pass_counts *ret_counts)
 {
-	struct gt_perfdata_features features = {
-		.events = pass->events,
-		.event_count = pass->set.events.count,
-		.cpu_count = pass->set.ring_count,
-		.command = pass->command,
-		.tracing_data = pass->tracing_data,
-		.tracing_data_size = pass->tracing_data_size,
-	};
 	int r;
 
 	gt_event_set_disable(&pass->set);
+	if (pass->has_wakeups)
+		gt_event_set_disable(&pass->wakeups.set);
 	r = gt_pass_drain(pass);
 	if (r < 0)
 		return r;
-	r = add_untold_losses(pass);
+	r = add_rest(pass);
 	if (r < 0)
 		return r;
-	features.first_ns = pass->first_ns;
-	features.last_ns = pass->last_ns;
-	r = gt_perfdata_features_write(pass->writer, &features);
+	r = write_features(pass);
 	if (r < 0)
 		return r;
-	pass->counts.bytes = gt_perfdata_writer_bytes(pass->writer);
-	*ret_counts = pass->counts;
+	if (pass->kept_files)
+		gt_mapped_files_keep(&pass->mapped, pass->kept_files);
+	*ret_counts = (struct gt_pass_counts){
+		.samples = pass->output.samples,
+		.lost = gt_pass_rings_lost(&pass->rings),
+		.lost_wakeups = gt_pass_rings_lost(&pass->wakeups.rings),
+		.bytes = gt_perfdata_writer_bytes(pass->output.writer),
+	};
 	return 0;
 }
 
 void gt_pass_close(struct gt_pass *pass)
 {
-	if (pass->writer)
-		gt_perfdata_writer_close(pass->writer);
+	gt_pass_output_close(&pass->output);
+	gt_wakeups_close(&pass->wakeups);
+	gt_pass_rings_clear(&pass->rings);
 	gt_event_set_close(&pass->set);
+	gt_counters_clear(&pass->counters);
+	gt_followed_threads_clear(&pass->followed);
+	gt_mapped_files_clear(&pass->mapped);
 	free(pass->events);
-	free(pass->rings);
+	free(pass->kept_files);
 	free(pass->tracing_data);
 	free(pass);
 }

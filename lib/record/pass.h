@@ -28,7 +28,11 @@ struct gt_pass_tracepoint {
 	uint32_t period;    /* one sample for so many of them; 0: for each */
 };
 
-/* Counted for each thread by itself, and told when it ends. */
+/*
+ * Counted for each thread by itself, and told when it ends: in PERF_RECORD_READ, one for each CPU
+ * that it has counted something on. A thread's count is their sum. The first thread's follow at the
+ * end, when all other threads are known to have told theirs.
+ */
 struct gt_pass_counter {
 	const char *name; /* "minor-faults" */
 	uint32_t type;	  /* PERF_TYPE_* */
@@ -73,10 +77,18 @@ struct gt_pass_counts {
 };
 
 /*
+ * Whether the kernel names threads as they are named here: in a PID namespace other than the first
+ * one it does not, and gt_pass_open() refuses to record wake-ups. What else may stand against them,
+ * only trying tells.
+ */
+bool gt_pass_may_record_wakeups(void);
+
+/*
  * Opens the events on PID (a child that has not called exec yet; they start at its exec, and follow
  * its children), maps the rings and starts the file. Logs what failed and what to do; a caller that
- * can do without the pass captures that. -EACCES or -EPERM without rights, -ENOSYS where there are
- * no perf events, -EMFILE, -ENOMEM …
+ * can do without the pass, or without a part of it, captures that. -EACCES or -EPERM without
+ * rights, -ENOSYS where there are no perf events, -EOPNOTSUPP for wake-ups in a PID namespace,
+ * -EMFILE, -ENOMEM …; for a counter that this machine does not have, -ENOENT, -EOPNOTSUPP, …
  */
 int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **ret);
 

@@ -3,29 +3,46 @@
 
 #include <perf/event.h>
 #include <perf/mmap.h>
+#include <string.h>
+#include <unistd.h>
 
-bool gt_ring_begin(struct gt_ring *ring)
-{
-	return perf_mmap__read_init(ring->map) == 0;
-}
+#include "base/macros.h"
 
 /*
  * libperf (6.1) copies a record that goes past the ring's end, but no more of it than its union of
- * record types is large, about 4 KiB: a sample with a stack would be cut off. So its pointer is
- * used only to learn where the ring starts, which is where its very first record lies; later
- * records follow one another from there.
+ * record types is large, about 4 KiB: a sample with a stack would be cut off. And it cannot stop at
+ * what was there at some moment. So it is only asked where the very first record lies, which is
+ * where the ring starts; the kernel's page with the ring's two ends is in front of that.
  */
-bool gt_ring_next(struct gt_ring *ring, struct gt_ring_record *ret)
+static bool find_data(struct gt_ring *ring)
 {
-	const union perf_event *record = perf_mmap__read_event(ring->map);
-	uint64_t start = ring->position & (ring->bytes - 1);
+	const union perf_event *record = NULL;
 
+	if (perf_mmap__read_init(ring->map) == 0)
+		record = perf_mmap__read_event(ring->map);
 	if (!record)
 		return false;
-	if (!ring->data)
-		ring->data = (const uint8_t *)record;
-	ret->header = record->header;
+	ring->data = (const uint8_t *)record;
+	ring->page = (struct perf_event_mmap_page *)(ring->data - getpagesize());
+	return true;
+}
+
+bool gt_ring_begin(struct gt_ring *ring)
+{
+	if (!ring->data && !find_data(ring))
+		return false;
+	ring->end = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	return ring->end != ring->position;
+}
+
+bool gt_ring_next(struct gt_ring *ring, struct gt_ring_record *ret)
+{
+	uint64_t start = ring->position & (ring->bytes - 1);
+
+	if (ring->position == ring->end)
+		return false;
 	ret->first = ring->data + start;
+	memcpy(&ret->header, ret->first, sizeof(ret->header));
 	ret->first_size = ret->header.size;
 	ret->second = ring->data;
 	ret->second_size = 0;
@@ -39,5 +56,25 @@ bool gt_ring_next(struct gt_ring *ring, struct gt_ring_record *ret)
 
 void gt_ring_end(struct gt_ring *ring)
 {
-	perf_mmap__consume(ring->map);
+	if (ring->page)
+		__atomic_store_n(&ring->page->data_tail, ring->position, __ATOMIC_RELEASE);
+}
+
+bool gt_ring_record_copy(const struct gt_ring_record *record, uint32_t offset, void *to,
+			 uint32_t size)
+{
+	uint32_t first = 0;
+
+	if (offset > record->header.size || size > record->header.size - offset)
+		return false;
+	if (offset < record->first_size) {
+		first = GT_MIN(size, record->first_size - offset);
+		memcpy(to, record->first + offset, first);
+		offset = 0;
+	} else {
+		offset -= record->first_size;
+	}
+	if (size > first)
+		memcpy((uint8_t *)to + first, record->second + offset, size - first);
+	return true;
 }

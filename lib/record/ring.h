@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads one of the kernel's rings, through libperf. */
+/* Reads one of the kernel's rings, which libperf has mapped. */
 #pragma once
 
 #include <linux/perf_event.h>
@@ -10,9 +10,11 @@ struct perf_mmap;
 
 struct gt_ring {
 	struct perf_mmap *map;
-	const uint8_t *data; /* where the ring starts; NULL until its first record was seen */
-	uint64_t bytes;	     /* a power of two */
-	uint64_t position;   /* bytes that were read so far */
+	struct perf_event_mmap_page *page; /* NULL until its first record was seen, as data */
+	const uint8_t *data;		   /* where the ring starts */
+	uint64_t bytes;			   /* a power of two */
+	uint64_t position;		   /* bytes that were read so far */
+	uint64_t end;			   /* as far as there is something to read */
 };
 
 /*
@@ -25,7 +27,10 @@ struct gt_ring_record {
 	uint32_t first_size, second_size;
 };
 
-/* Starts reading. False when there is nothing to read. */
+/*
+ * Starts reading what the ring holds now: what is written to it later has to wait for the next
+ * time. False when there is nothing to read.
+ */
 bool gt_ring_begin(struct gt_ring *ring);
 
 /* The next record. False when there is none. */
@@ -33,3 +38,7 @@ bool gt_ring_next(struct gt_ring *ring, struct gt_ring_record *ret);
 
 /* Gives the room of all that was read back to the kernel. */
 void gt_ring_end(struct gt_ring *ring);
+
+/* Copies SIZE bytes of a record, from OFFSET on. False when it does not have so many. */
+bool gt_ring_record_copy(const struct gt_ring_record *record, uint32_t offset, void *to,
+			 uint32_t size);

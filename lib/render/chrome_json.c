@@ -4,6 +4,9 @@
  *
  * Slices of one track must nest, and those of the GIL do not nest with Python functions: they get a
  * track of their own beside the thread, under a number that no thread can have.
+ *
+ * The format is described in "Trace Event Format" of the Chromium project: a slice names the
+ * innermost frame of its stack ("sf"), and "stackFrames" has each frame with its caller.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,29 +27,6 @@ static const char *const slice_names[] = {
 	[GT_INTERVAL_HAS] = "GIL held",
 	[GT_INTERVAL_UNKNOWN] = "GIL unknown",
 };
-
-/* What a thread slept for, by enum gt_sleep_reason. Running is what lies between. */
-static const char *const sleep_names[] = {
-	[GT_SLEEP_UNEXPLAINED] = "S",
-	[GT_SLEEP_GIL] = "S(GIL)",
-};
-
-static const char *state_name(const struct gt_state_interval *state)
-{
-	switch ((enum gt_state_kind)state->kind) {
-	case GT_STATE_SLEEPING:
-		return sleep_names[state->reason];
-	case GT_STATE_UNINTERRUPTIBLE:
-		return "D";
-	case GT_STATE_RUNNABLE:
-		return "R";
-	case GT_STATE_UNKNOWN:
-		return "state unknown";
-	case GT_STATE_RUNNING:
-		break;
-	}
-	return NULL;
-}
 
 static uint32_t track_tid(uint32_t thread, enum track track)
 {
@@ -185,20 +165,86 @@ static void write_slices(const struct gt_report *report, struct event_list *even
 	}
 }
 
-static void write_states(const struct gt_report *report, struct event_list *events)
+/* Marks the stacks of what it writes in IS_USED. */
+static void write_states(const struct gt_report *report, struct event_list *events, bool *is_used)
 {
 	const struct gt_trace *trace = report->trace;
 
 	gt_array_for_each (&trace->states, state) {
-		const char *name = state_name(state);
+		char room[GT_STATE_NAME_SIZE];
+		const char *name = gt_state_name(state, room);
 
 		if (!name ||
 		    !gt_report_shows_process(report, trace->threads.items[state->thread].process))
 			continue;
 		begin_slice(report, events, state->thread, TRACK_STATE, state->start_ns,
 			    state->end_ns, name);
+		if (report->stacks && state->stack != GT_STACK_NONE) {
+			gt_sink_printf(events->sink, ",\"sf\":%" PRIu32, state->stack);
+			is_used[state->stack] = true;
+		}
 		gt_sink_puts(events->sink, "}");
 	}
+}
+
+static void write_memory(const struct gt_report *report, struct event_list *events)
+{
+	const struct gt_trace *trace = report->trace;
+
+	gt_array_for_each (&trace->memory, point) {
+		uint32_t pid = trace->processes.items[point->process].pid;
+
+		if (!gt_report_shows_process(report, point->process))
+			continue;
+		begin_event(events);
+		gt_sink_printf(events->sink,
+			       "{\"ph\":\"C\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+			       ",\"ts\":" US_FORMAT ",\"name\":\"resident memory\","
+			       "\"args\":{\"bytes\":%" PRIu64 "}}",
+			       pid, pid, US_ARGUMENTS(point->time_ns), point->resident_bytes);
+	}
+}
+
+static int write_stack_frame(const struct gt_report *report, uint32_t stack, struct gt_sink *sink)
+{
+	const struct gt_frame *frame = gt_stacks_top(report->stacks, stack);
+	uint32_t parent = report->stacks->stacks.items[stack].parent;
+	const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
+	_cleanup_free_ char *name = quote(frame->name);
+	_cleanup_free_ char *file = quote(slash ? slash + 1 : frame->file ? frame->file : "");
+
+	if (!name || !file)
+		return -ENOMEM;
+	gt_sink_printf(sink, "\"%" PRIu32 "\":{\"name\":%s", stack, name);
+	if (frame->file)
+		gt_sink_printf(sink, ",\"category\":%s", file);
+	if (parent != GT_STACK_NONE)
+		gt_sink_printf(sink, ",\"parent\":%" PRIu32, parent);
+	gt_sink_puts(sink, "}");
+	return 0;
+}
+
+/* Those that IS_USED has, and their callers. */
+static int write_stacks(const struct gt_report *report, bool *is_used, struct gt_sink *sink)
+{
+	const struct gt_stacks *stacks = report->stacks;
+	bool any = false;
+
+	/* Parents stand before their children. */
+	for (uint32_t i = stacks->stacks.count - 1; i > GT_STACK_NONE; i--)
+		if (is_used[i])
+			is_used[stacks->stacks.items[i].parent] = true;
+	gt_sink_puts(sink, ",\n\"stackFrames\":{");
+	for (uint32_t i = GT_STACK_NONE + 1; i < stacks->stacks.count; i++) {
+		if (!is_used[i])
+			continue;
+		gt_sink_puts(sink, any ? ",\n" : "\n");
+		if (write_stack_frame(report, i, sink) < 0)
+			return -ENOMEM;
+		any = true;
+	}
+	gt_sink_puts(sink, "}");
+	return 0;
 }
 
 int gt_render_chrome_json(const struct gt_report *report, struct gt_sink *sink)
@@ -206,9 +252,11 @@ int gt_render_chrome_json(const struct gt_report *report, struct gt_sink *sink)
 	struct event_list events = {.sink = sink};
 	_cleanup_(json_decrefp) json_t *object = gt_summary_json_new(report);
 	_cleanup_free_ char *summary = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	_cleanup_free_ bool *is_used =
+		calloc(report->stacks ? report->stacks->stacks.count : 1, sizeof(*is_used));
 	int r;
 
-	if (!summary)
+	if (!summary || !is_used)
 		return -ENOMEM;
 
 	gt_sink_puts(sink, "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n");
@@ -216,12 +264,15 @@ int gt_render_chrome_json(const struct gt_report *report, struct gt_sink *sink)
 	if (r < 0)
 		return r;
 	write_slices(report, &events);
-	write_states(report, &events);
+	write_states(report, &events, is_used);
+	write_memory(report, &events);
 	gt_sink_puts(sink, "],\n\"viztracer_metadata\":{\"version\":\"1.0.0\",\"overflow\":false");
 	/* What to add to a time stamp to get the time of day. */
 	if (report->meta->realtime_ns > report->trace->start_ns)
 		gt_sink_printf(sink, ",\"baseTimeNanoseconds\":%" PRIu64,
 			       report->meta->realtime_ns - report->trace->start_ns);
-	gt_sink_printf(sink, "},\n\"giltrace\":%s}\n", summary);
-	return 0;
+	gt_sink_puts(sink, "}");
+	r = report->stacks ? write_stacks(report, is_used, sink) : 0;
+	gt_sink_printf(sink, ",\n\"giltrace\":%s}\n", summary);
+	return r;
 }

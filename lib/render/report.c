@@ -9,7 +9,10 @@ bool gt_report_shows_process(const struct gt_report *report, uint32_t process)
 {
 	const struct gt_process *shown = &report->trace->processes.items[process];
 
-	if (shown->not_watched || (report->trace->is_cut && shown->python != GT_NONE))
+	if (shown->not_watched)
+		return true;
+	/* It has a GIL, and nobody knows whether it used it. */
+	if ((report->trace->is_cut || report->trace->without_gil) && shown->python != GT_NONE)
 		return true;
 	/* Where nobody has used a GIL, the first one is the target. */
 	return shown->gil_events > 0 || (report->trace->events == 0 && process == 0);
@@ -34,6 +37,12 @@ bool gt_report_knows_thread(const struct gt_report *report, uint32_t thread)
 	if (report->trace->processes.items[item->process].not_watched)
 		return unknown_ns < total_ns / 2;
 	return has_events || total_ns == 0 || unknown_ns < total_ns;
+}
+
+bool gt_report_knows_gil_sleep(const struct gt_report *report, uint32_t thread)
+{
+	return gt_report_knows_thread(report, thread) ||
+	       (report->trace->without_gil && report->stacks);
 }
 
 bool gt_report_is_estimate(const struct gt_report *report)

@@ -16,7 +16,7 @@ from runner import agent_file
 
 CANNOT_TRACE = 125
 SITES = ("take", "acquired", "release", "switched", "retake")
-ROWS = ("kernel", "rights", "events", "python", "sites", "agent", "calibration")
+ROWS = ("kernel", "rights", "events", "states", "python", "sites", "agent", "calibration")
 WITHOUT_PERF = Path(__file__).parent / "without_perf.py"
 NO_CAPABILITIES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
 
@@ -359,7 +359,9 @@ class TestPlainUser:
         assert "root" in answer["rights"]["problem"]
         assert answer["events"]["context_switch"] is True
         assert answer["events"]["sched_switch"] is False
-        assert answer["states"] == {"works": True, "problem": None}
+        assert (answer["states"]["works"], answer["states"]["problem"]) == (True, None)
+        assert answer["states"]["stacks"] is False
+        assert "root" in answer["states"]["stacks_problem"]
         assert answer["sites"]["take"]
         check_calibration(answer["calibration"], ("acquired", "release"))
 

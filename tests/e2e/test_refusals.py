@@ -121,8 +121,10 @@ class TestCommandLine:
         for option in (
             *(b"-o", b"--summary-json", b"--keep-data", b"--python", b"--buffer-size"),
             *(b"--probe", b"--state-detect", b"--flight-recorder", b"--agent-clock"),
+            *(b"--no-gil-detect", b"--call-graph", b"--stack-size", b"--counters", b"--folded"),
         ):
             assert option in help_.stdout
+        assert max(map(len, help_.stdout.splitlines())) <= 80
 
 
 class TestOutputs:

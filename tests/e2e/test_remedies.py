@@ -77,17 +77,24 @@ def test_agents_price_is_no_wait(giltrace, python):
     assert "counts as wait" not in result.stderr
 
 
-def test_older_versions_refuse_a_recording_with_an_agent(giltrace, python):
-    for way, schema in (("uprobe", 1), ("agent", 2), ("both", 2)):
+def test_older_versions_refuse_what_they_would_misread(giltrace, python):
+    """An agent's recording, and one without the GIL; with states, they read what they know."""
+    for way, schema in (
+        (["--probe", "uprobe"], 1),
+        (["--probe", "uprobe", "--state-detect"], 1),
+        (["--probe", "agent"], 2),
+        (["--probe", "both"], 2),
+        (["--no-gil-detect"], 3),
+    ):
         giltrace.run(
-            *["record", "--probe", way, "--keep-data", "data", "--python", python.path],
+            *["record", *way, "--keep-data", "data", "--python", python.path],
             *["-c", "pass"],
         )
         path = giltrace.folder / "data" / "meta.json"
         meta = json.loads(path.read_bytes())
         assert meta["schema"] == schema
         assert giltrace.run("report", "data").status == 0
-    path.write_text(json.dumps({**meta, "schema": 3}))
+    path.write_text(json.dumps({**meta, "schema": 4}))
     result = giltrace.run("report", "data")
     assert result.status == 125 and "read it with the giltrace that recorded it" in result.stderr
 

@@ -73,6 +73,64 @@ static void test_way_of_probing(void **state)
 	gt_options_clear(&options);
 }
 
+static void parse_well(const char *const arguments[], struct gt_options *options)
+{
+	assert_int_equal(parse(arguments, options), 1);
+}
+
+static void test_what_is_recorded(void **state)
+{
+	struct gt_options options;
+
+	(void)state;
+	parse_well((const char *[]){"x.py", NULL}, &options);
+	assert_true(options.gil_detect);
+	assert_false(options.state_detect);
+	gt_options_clear(&options);
+
+	parse_well((const char *[]){"--no-gil-detect", "x.py", NULL}, &options);
+	assert_false(options.gil_detect);
+	assert_true(options.state_detect);
+	gt_options_clear(&options);
+
+	parse_well((const char *[]){"--no-gil-detect", "--gil-detect", "--no-state-detect", "x.py",
+				    NULL},
+		   &options);
+	assert_true(options.gil_detect);
+	assert_false(options.state_detect);
+	gt_options_clear(&options);
+
+	parse_well((const char *[]){"--counters", "minor-faults,cycles,minor-faults", "x.py", NULL},
+		   &options);
+	assert_true(options.state_detect);
+	assert_int_equal(options.counters.count, 2);
+	assert_string_equal(options.counters.items[1].name, "cycles");
+	gt_options_clear(&options);
+
+	parse_well((const char *[]){"report", "--folded", "off-cpu", NULL}, &options);
+	assert_int_equal(options.folded, GT_FOLDED_OFF_CPU);
+	gt_options_clear(&options);
+}
+
+static void test_size_of_stacks(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t bytes;
+	} right[] = {{"512", 512}, {"513", 520}, {"8K", 8192}, {"65528", 65528}};
+	static const char *const wrong[] = {"0", "511", "64K", "65529", "-8", "many", ""};
+	uint32_t bytes = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(right); i++) {
+		assert_int_equal(gt_option_parse_stack_size(right[i].text, &bytes), 1);
+		assert_int_equal(bytes, right[i].bytes);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		assert_int_equal(gt_option_parse_stack_size(wrong[i], &bytes), -EINVAL);
+	assert_int_equal(bytes, 65528);
+}
+
 static void test_what_does_not_go_together(void **state)
 {
 	static const char *const wrong[][6] = {
@@ -84,6 +142,20 @@ static void test_what_does_not_go_together(void **state)
 		{"--agent-clock", "hpet", "x.py"},
 		{"report", "--probe", "agent"},
 		{"doctor", "--state-detect"},
+		{"--no-gil-detect", "--no-state-detect", "x.py"},
+		{"--no-gil-detect", "--probe=agent", "x.py"},
+		{"--no-gil-detect", "--flight-recorder=1", "x.py"},
+		{"--no-gil-detect", "--agent-clock=monotonic", "x.py"},
+		{"--stack-size=8K", "x.py"},
+		{"--call-graph=dwarf", "x.py"},
+		{"--state-detect", "--call-graph=lbr", "x.py"},
+		{"--state-detect", "--call-graph=fp", "--stack-size=8K", "x.py"},
+		{"--counters=minor-faults", "--no-state-detect", "x.py"},
+		{"--counters=no-such-counter", "x.py"},
+		{"--counters=", "x.py"},
+		{"--folded=off-gil", "x.py"},
+		{"report", "--folded=on-gil"},
+		{"report", "--state-detect"},
 	};
 	struct gt_options options;
 
@@ -195,6 +267,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_seconds_may_have_a_fraction),
 		cmocka_unit_test(test_way_of_probing),
+		cmocka_unit_test(test_what_is_recorded),
+		cmocka_unit_test(test_size_of_stacks),
 		cmocka_unit_test(test_what_does_not_go_together),
 		cmocka_unit_test(test_obstacle_from_a_message),
 		cmocka_unit_test(test_preload_keeps_what_was_there),

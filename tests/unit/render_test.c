@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/io.h"
 #include "render/report.h"
 
 #define PID 100
@@ -62,22 +63,29 @@ static struct gt_trace *make_trace(bool has_states)
 }
 
 /* The caller frees it. */
-static char *render(const struct gt_trace *trace, const char *probe, gt_render_function function)
+static char *render_report(const struct gt_report *report, gt_render_function function)
 {
-	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
-	struct gt_report_meta meta = {.probe = probe, .exit_status = 0, .probe_cost_ns = -1};
-	struct gt_report report = {.trace = trace, .stats = &stats, .meta = &meta, .columns = 80};
 	struct gt_sink *sink = NULL;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
 
-	assert_int_equal(gt_stats_compute(trace, &stats), 0);
 	assert_int_equal(gt_sink_open_stream(stream, &sink), 0);
-	assert_int_equal(function(&report, sink), 0);
+	assert_int_equal(function(report, sink), 0);
 	assert_int_equal(gt_sink_close(sink), 0);
 	fclose(stream);
 	return text;
+}
+
+/* The caller frees it. */
+static char *render(const struct gt_trace *trace, const char *probe, gt_render_function function)
+{
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	struct gt_report_meta meta = {.probe = probe, .exit_status = 0, .probe_cost_ns = -1};
+	struct gt_report report = {.trace = trace, .stats = &stats, .meta = &meta, .columns = 80};
+
+	assert_int_equal(gt_stats_compute(trace, &stats), 0);
+	return render_report(&report, function);
 }
 
 static json_int_t integer(const json_t *object, const char *key)
@@ -157,6 +165,16 @@ static void test_summary_json_without_states(void **state)
 	assert_true(json_is_null(json_object_get(summary, "state_lost")));
 }
 
+static void check_width(const char *text)
+{
+	for (const char *line = text; *line;) {
+		size_t length = strcspn(line, "\n");
+
+		assert_true(length <= 80);
+		line += length + (line[length] == '\n');
+	}
+}
+
 static void test_summary(void **state)
 {
 	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
@@ -166,15 +184,148 @@ static void test_summary(void **state)
 
 	(void)state;
 	assert_non_null(strstr(text, "On and off CPU:\n"));
-	assert_non_null(strstr(text, "    100*    100.0       0.0       0.0      0.0 python3\n"));
-	assert_non_null(strstr(text, "    101      13.6       4.5      81.8     81.8 python3\n"));
+	assert_non_null(strstr(text, "    PID  running% runnable%  all%  GIL% disk% name\n"));
+	assert_non_null(strstr(text, "    100*    100.0       0.0   0.0   0.0     - python3\n"));
+	assert_non_null(strstr(text, "    101      13.6       4.5  81.8  81.8     - python3\n"));
+	assert_non_null(strstr(text, "Who waited for whom"));
 	assert_null(strstr(without, "CPU"));
-	for (const char *line = text; *line;) {
-		size_t length = strcspn(line, "\n");
+	check_width(text);
+}
 
-		assert_true(length <= 80);
-		line += length + (line[length] == '\n');
+/* What the model makes of a recording with stacks. */
+static void explain(struct gt_trace *trace, struct gt_stacks *stacks)
+{
+	static const char *const frames[] = {"main", "read", "vfs_read"};
+	uint32_t stack = GT_STACK_NONE, frame;
+
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++) {
+		struct gt_frame content = {.name = frames[i], .file = i < 2 ? "/a/b.so" : NULL};
+
+		assert_int_equal(gt_stacks_add_frame(stacks, &content, &frame), 0);
+		assert_int_equal(gt_stacks_push(stacks, stack, frame, &stack), 0);
 	}
+	gt_array_for_each (&trace->states, state) {
+		if (state->kind != GT_STATE_SLEEPING)
+			continue;
+		state->reason = GT_SLEEP_READ;
+		state->stack = stack;
+	}
+}
+
+static void test_summary_with_stacks(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_(gt_stacks_freep) struct gt_stacks *stacks = gt_stacks_new();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	struct gt_report_meta meta = {.exit_status = 0,
+				      .probe_cost_ns = -1,
+				      .stacks = 5000,
+				      .stacks_cut = 1234,
+				      .stacks_broken = 1};
+	struct gt_report report = {
+		.trace = trace, .stats = &stats, .stacks = stacks, .meta = &meta};
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	explain(trace, stacks);
+	trace->counters[0] = strdup("minor-faults");
+	trace->counters[1] = strdup("task-clock");
+	trace->counters[2] = strdup("cycles");
+	trace->counter_count = 3;
+	gt_array_for_each (&trace->threads, thread) {
+		thread->voluntary_switches = 1200;
+		thread->involuntary_switches = 3;
+		thread->counts[0] = 1234567;
+		thread->counts[1] = 1.6e9;
+		thread->counts[2] = -1;
+	}
+	*gt_array_push(&trace->memory) =
+		(struct gt_memory_point){.time_ns = 1000000000, .resident_bytes = 3 << 20};
+	*gt_array_push(&trace->memory) =
+		(struct gt_memory_point){.time_ns = 1100000000, .resident_bytes = 2 << 20};
+	trace->wakeups_lost = 7;
+	trace->sleeps_disagreed = 2;
+	trace->sleeps_compared = 1000;
+	assert_int_equal(gt_stats_compute(trace, &stats), 0);
+	/* As the model adds them up. */
+	stats.threads[1].sleep_reason_ns[GT_SLEEP_LOCK] = 400000000;
+	stats.threads[1].sleep_reason_ns[GT_SLEEP_READ] = 499999998;
+	stats.threads[1].sleep_reason_ns[GT_SLEEP_POLL] = 100;
+	text = render_report(&report, gt_render_summary);
+	assert_non_null(strstr(text, " disk% name    slept for, %\n"));
+	assert_non_null(strstr(text, "  81.8   0.0 python3 read 45.5 lock 36.4\n"));
+	assert_non_null(strstr(
+		text, "\nCounted: 2,400 voluntary and 6 involuntary context switches, "
+		      "2,469,134 minor\n  faults, 3.2s on CPU, 3.0 MiB of memory at most.\n"));
+	assert_null(strstr(text, "cycles"));
+	assert_non_null(strstr(text, "Lost: 7 wake-ups."));
+	assert_non_null(strstr(text, "disagree on 2 of 1,000 sleeps"));
+	assert_non_null(strstr(text, "Cut: 1,234 of 5,000 stacks"));
+	assert_non_null(strstr(text, "Broken: 1 of 5,000 stacks"));
+	check_width(text);
+}
+
+/* Where the GIL was not to be watched, nothing is said of it that nobody can know. */
+static void test_summary_without_the_gil(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_free_ char *by_accident = render(trace, "none", gt_render_summary);
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	assert_non_null(strstr(by_accident, "has gil%"));
+	trace->without_gil = true;
+	text = render(trace, "none", gt_render_summary);
+	assert_non_null(strstr(text, "The GIL was not watched (--no-gil-detect)"));
+	assert_null(strstr(text, "has gil%"));
+	assert_null(strstr(text, "Who waited for whom"));
+	assert_non_null(strstr(text, "On and off CPU:\n"));
+	assert_non_null(strstr(text, "  81.8     -     - python3\n"));
+	check_width(text);
+}
+
+static void test_chrome_json_with_stacks(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_(gt_stacks_freep) struct gt_stacks *stacks = gt_stacks_new();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	struct gt_report_meta meta = {.exit_status = 0, .probe_cost_ns = -1};
+	struct gt_report report = {
+		.trace = trace, .stats = &stats, .stacks = stacks, .meta = &meta};
+	_cleanup_free_ char *text = NULL, *key = NULL;
+	json_auto_t *root = NULL;
+	json_t *event, *frames, *frame;
+	size_t index, slices = 0;
+
+	(void)state;
+	explain(trace, stacks);
+	*gt_array_push(&trace->memory) =
+		(struct gt_memory_point){.time_ns = 1000000001, .resident_bytes = 4096};
+	assert_int_equal(gt_stats_compute(trace, &stats), 0);
+	text = render_report(&report, gt_render_chrome_json);
+	root = json_loads(text, 0, NULL);
+	assert_non_null(root);
+	frames = json_object_get(root, "stackFrames");
+	assert_int_equal(json_object_size(frames), 3);
+	json_array_foreach(json_object_get(root, "traceEvents"), index, event)
+	{
+		if (!json_object_get(event, "sf"))
+			continue;
+		slices++;
+		assert_string_equal(json_string_value(json_object_get(event, "name")), "S(read)");
+		key = gt_format("%lld", integer(event, "sf"));
+		frame = json_object_get(frames, key);
+		assert_string_equal(json_string_value(json_object_get(frame, "name")), "vfs_read");
+		assert_null(json_object_get(frame, "category"));
+		assert_int_equal(integer(frame, "parent"), 2);
+		assert_string_equal(json_string_value(json_object_get(json_object_get(frames, "2"),
+								      "category")),
+				    "b.so");
+	}
+	assert_int_equal(slices, 1);
+	assert_null(json_object_get(json_object_get(frames, "1"), "parent"));
+	assert_non_null(strstr(text, "{\"ph\":\"C\",\"pid\":100,\"tid\":100,\"ts\":1000000.001,"
+				     "\"name\":\"resident memory\",\"args\":{\"bytes\":4096}}"));
 }
 
 static void test_chrome_json(void **state)
@@ -221,7 +372,10 @@ int main(void)
 		cmocka_unit_test(test_summary_json_without_the_gil),
 		cmocka_unit_test(test_summary_json_without_states),
 		cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_summary_with_stacks),
+		cmocka_unit_test(test_summary_without_the_gil),
 		cmocka_unit_test(test_chrome_json),
+		cmocka_unit_test(test_chrome_json_with_stacks),
 		cmocka_unit_test(test_chrome_json_without_the_gil),
 	};
 
