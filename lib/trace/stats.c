@@ -191,6 +191,7 @@ static int add_states(const struct gt_trace *trace, struct gt_thread_stats *thre
 		switch ((enum gt_state_kind)state->kind) {
 		case GT_STATE_SLEEPING:
 			thread->sleep_ns += ns;
+			thread->sleep_reason_ns[state->reason] += ns;
 			thread->sleep_gil_ns += gt_sleep_waited_ns(&waits, state->thread,
 								   state->start_ns, state->end_ns);
 			break;
@@ -205,6 +206,7 @@ static int add_states(const struct gt_trace *trace, struct gt_thread_stats *thre
 			break;
 		case GT_STATE_UNINTERRUPTIBLE:
 			thread->uninterruptible_ns += ns;
+			thread->uninterruptible_reason_ns[state->reason] += ns;
 			break;
 		}
 	}
