@@ -209,7 +209,13 @@ describe('data', () => {
 			],
 		);
 		assert.equal(stateTexts(kinds[1])[1], 'Sleeps for input or output: S(read)');
+		assert.equal(stateTexts(kinds[4])[1], 'Sleeps, and cannot be interrupted');
 		assert.deepEqual(stateTexts(undefined), ['no', 'Sleeps', 'sleeping']);
+		assert.deepEqual(stateTexts({ number: 7, state: 'sleeping', name: 'S', reason: null }), [
+			'no',
+			'Sleeps',
+			'sleeping',
+		]);
 	});
 
 	test('a page without states has nothing of them', { skip }, async () => {

@@ -391,8 +391,9 @@ static uint32_t make_stack(const struct ending *ending)
 	uint32_t stack = GT_STACK_NONE, count = 0;
 	uint64_t way = around(1 << 20);
 
-	while (stack_functions[count])
+	do
 		count++;
+	while (stack_functions[count]);
 	if (way % 40 == 0) {
 		push_frame(&stack, "[cut]", NULL);
 	} else {

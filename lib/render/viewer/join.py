@@ -53,7 +53,11 @@ def join_modules(folder, entry):
         order.append((name, re.sub(r"^export ", "", body, flags=re.MULTILINE)))
 
     visit(entry)
-    return '"use strict";\n// SPDX-License-Identifier: MIT\n(() => {\n' + "\n".join(body for _, body in order) + "})();\n"
+    return (
+        '"use strict";\n// SPDX-License-Identifier: MIT\n(() => {\n'
+        + "\n".join(body for _, body in order)
+        + "})();\n"
+    )
 
 
 def source_hash(text):

@@ -67,12 +67,15 @@ export function lookOf(kind) {
  */
 export function stateTexts(kind) {
 	const { swatch, text } = lookOf(kind);
-	const name = kind?.name ?? 'S';
 	if (kind && MANY[kind.state])
 		return [swatch, text, MANY[kind.state]];
-	if (kind?.reason === 'GIL')
+	if (kind?.state === 'uninterruptible' && !kind.reason)
+		return [swatch, 'Sleeps, and cannot be interrupted', 'sleeping uninterruptibly'];
+	if (!kind?.reason)
+		return [swatch, text, 'sleeping'];
+	if (kind.reason === 'GIL')
 		return [swatch, text, 'sleeping for the GIL'];
-	return [swatch, kind?.name ? `${text}: ${name}` : text, kind?.name ? name : 'sleeping'];
+	return [swatch, `${text}: ${kind.name}`, String(kind.name)];
 }
 
 /**
