@@ -13,10 +13,13 @@
 
 #include "base/time.h"
 #include "render/columns.h"
+#include "render/page_memory.h"
+#include "render/page_stacks.h"
+#include "render/page_text.h"
 #include "render/summary_json.h"
 #include "render/viewer/pieces.h"
 
-#define PAGE_FORMAT 1
+#define PAGE_FORMAT 2
 
 /* A bar of a lane, of whatever is shown there. */
 struct bar {
@@ -24,6 +27,7 @@ struct bar {
 	uint32_t thread;
 	uint32_t kind; /* as the page knows it; 0: nothing is drawn there */
 	uint32_t gil;  /* its number + 1, or 0 */
+	uint32_t stack;
 };
 
 /* Gives one bar of the trace. */
@@ -79,17 +83,27 @@ static struct bar no_bar(const struct gt_trace *trace, uint32_t index)
 	return bar;
 }
 
-/* A reason to sleep is a kind of its own; a sleep without one is what lies between the others. */
+/* Each reason makes another kind; 0 is no kind. The page is told what they are called. */
+static uint32_t state_number(uint8_t kind, uint8_t reason)
+{
+	return 1 + (uint32_t)kind * GT_SLEEP_REASONS + reason;
+}
+
+#define STATE_NUMBERS (1 + (GT_STATE_UNINTERRUPTIBLE + 1) * GT_SLEEP_REASONS)
+
+/* A sleep of which nothing is known is what lies between the others. */
 static struct bar state_bar(const struct gt_trace *trace, uint32_t index)
 {
 	const struct gt_state_interval *state = &trace->states.items[index];
-	bool has_reason = state->kind == GT_STATE_SLEEPING && state->reason != GT_SLEEP_UNEXPLAINED;
+	bool is_known = state->kind != GT_STATE_SLEEPING || state->reason != GT_SLEEP_UNEXPLAINED ||
+			state->stack != GT_STACK_NONE;
 
 	return (struct bar){
 		.start_ns = state->start_ns,
 		.end_ns = state->end_ns,
 		.thread = state->thread,
-		.kind = has_reason ? (uint32_t)GT_STATE_UNKNOWN + state->reason : state->kind,
+		.kind = is_known ? state_number(state->kind, state->reason) : 0,
+		.stack = state->stack,
 	};
 }
 
@@ -176,23 +190,69 @@ static uint64_t since(uint64_t time_ns, uint64_t start_ns)
 	return time_ns > start_ns ? time_ns - start_ns : 0;
 }
 
-/* Lanes name their process and thread by their places in the summary, which keeps the trace's
- * order. */
-static json_t *describe_lanes(const struct gt_report *report, const struct lanes *lanes)
+/* The places of the trace's processes in the summary, which keeps their order. */
+static uint32_t *find_places(const struct gt_report *report)
+{
+	uint32_t *places = calloc((size_t)report->trace->processes.count + 1, sizeof(*places));
+	uint32_t shown = 0;
+
+	for (uint32_t i = 0; places && i < report->trace->processes.count; i++)
+		if (gt_report_shows_process(report, i))
+			places[i] = shown++;
+	return places;
+}
+
+/* A list of pairs of a name and a figure. */
+static void append_figure(json_t **list, const char *name, json_t *figure)
+{
+	json_t *pair = json_array();
+
+	gt_json_append(&pair, gt_json_text(name));
+	gt_json_append(&pair, figure);
+	gt_json_append(list, pair);
+}
+
+/* What was counted of a thread. */
+static json_t *describe_counts(const struct gt_trace *trace, const struct gt_thread *thread)
+{
+	json_t *list = json_array();
+
+	append_figure(&list, "voluntary switches", gt_json_integer(thread->voluntary_switches));
+	append_figure(&list, "involuntary switches", gt_json_integer(thread->involuntary_switches));
+	if (trace->has_cpus)
+		append_figure(&list, "migrations", gt_json_integer(thread->migrations));
+	for (uint32_t i = 0; i < trace->counter_count; i++)
+		if (thread->counts[i] >= 0)
+			append_figure(&list, trace->counters[i], json_real(thread->counts[i]));
+	return list;
+}
+
+/* What it slept for, and how long. */
+static json_t *describe_reasons(const struct gt_thread_stats *stats)
+{
+	json_t *list = json_array();
+
+	for (enum gt_sleep_reason reason = GT_SLEEP_UNEXPLAINED + 1; reason < GT_SLEEP_REASONS;
+	     reason++)
+		if (stats->sleep_reason_ns[reason] > 0)
+			append_figure(&list, gt_sleep_reason_name(reason),
+				      gt_json_integer(stats->sleep_reason_ns[reason]));
+	return list;
+}
+
+/* Lanes name their process and thread by their places in the summary. */
+static json_t *describe_lanes(const struct gt_report *report, const struct lanes *lanes,
+			      const uint32_t *processes)
 {
 	const struct gt_trace *trace = report->trace;
 	json_auto_t *list = json_array();
-	_cleanup_free_ uint32_t *places = calloc(trace->threads.count + 1, sizeof(*places));
-	_cleanup_free_ uint32_t *threads = calloc(trace->processes.count + 1, sizeof(*threads));
-	_cleanup_free_ uint32_t *processes = calloc(trace->processes.count + 1, sizeof(*processes));
-	uint32_t shown = 0;
+	_cleanup_free_ uint32_t *places = calloc((size_t)trace->threads.count + 1, sizeof(*places));
+	_cleanup_free_ uint32_t *threads =
+		calloc((size_t)trace->processes.count + 1, sizeof(*threads));
 	uint64_t first = 0, first_state = 0;
 
-	if (!list || !places || !threads || !processes)
+	if (!list || !places || !threads)
 		return NULL;
-	for (uint32_t i = 0; i < trace->processes.count; i++)
-		if (gt_report_shows_process(report, i))
-			processes[i] = shown++;
 	for (uint32_t i = 0; i < trace->threads.count; i++)
 		places[i] = threads[trace->threads.items[i].process]++;
 
@@ -210,8 +270,12 @@ static json_t *describe_lanes(const struct gt_report *report, const struct lanes
 		gt_json_set(&lane, "start_ns", gt_json_integer(start_ns));
 		gt_json_set(&lane, "end_ns", gt_json_integer(end_ns));
 		gt_json_set(&lane, "intervals", gt_json_integer(last - first));
-		if (trace->has_states)
+		if (trace->has_states) {
 			gt_json_set(&lane, "states", gt_json_integer(last_state - first_state));
+			gt_json_set(&lane, "counts", describe_counts(trace, thread));
+			gt_json_set(&lane, "reasons",
+				    describe_reasons(&report->stats->threads[index]));
+		}
 		if (json_array_append_new(list, lane) < 0)
 			return NULL;
 		first = last;
@@ -233,40 +297,97 @@ static json_t *describe_gils(const struct gt_trace *trace)
 	return GT_STEAL(list);
 }
 
+/* What kinds of states there are: their numbers, and what they are. */
+static json_t *describe_states(const struct gt_report *report, const struct lanes *lanes)
+{
+	/* In the order in which they are shown. */
+	static const struct {
+		enum gt_state_kind kind;
+		const char *name;
+	} kinds[] = {
+		{GT_STATE_RUNNING, "running"},	 {GT_STATE_RUNNABLE, "runnable"},
+		{GT_STATE_SLEEPING, "sleeping"}, {GT_STATE_UNINTERRUPTIBLE, "uninterruptible"},
+		{GT_STATE_UNKNOWN, "unknown"},
+	};
+	bool is_there[STATE_NUMBERS] = {false};
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < lanes->states.count; i++)
+		is_there[state_bar(report->trace, lanes->states.order[i]).kind] = true;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds) * GT_SLEEP_REASONS; i++) {
+		const struct gt_state_interval state = {
+			.kind = (uint8_t)kinds[i / GT_SLEEP_REASONS].kind,
+			.reason = (uint8_t)(i % GT_SLEEP_REASONS)};
+		uint32_t number = state_number(state.kind, state.reason);
+		char room[GT_STATE_NAME_SIZE];
+
+		if (!is_there[number])
+			continue;
+		gt_json_append(&list, json_pack("{s:i, s:s, s:s?, s:s?}", "number", (int)number,
+						"state", kinds[i / GT_SLEEP_REASONS].name, "name",
+						gt_state_name(&state, room), "reason",
+						gt_sleep_reason_name(state.reason)));
+	}
+	return list;
+}
+
+/* What the page shows. */
+struct page {
+	struct lanes lanes;
+	struct gt_page_stacks stacks;
+	struct gt_page_memory memory;
+};
+
+static void page_clear(struct page *page)
+{
+	lanes_clear(&page->lanes);
+	gt_page_stacks_clear(&page->stacks);
+	gt_page_memory_clear(&page->memory);
+}
+
+static int page_make(const struct gt_report *report, struct page *page)
+{
+	int r;
+
+	r = lanes_find(report, &page->lanes);
+	if (r < 0)
+		return r;
+	r = gt_page_stacks_make(report, &page->stacks);
+	if (r < 0)
+		return r;
+	return gt_page_memory_make(report, &page->memory);
+}
+
 /* The summary, and what the page needs besides it. */
-static json_t *describe_page(const struct gt_report *report, const struct lanes *lanes)
+static json_t *describe_page(const struct gt_report *report, const struct page *page)
 {
 	const struct gt_report_meta *meta = report->meta;
 	const struct gt_trace *trace = report->trace;
+	const struct lanes *lanes = &page->lanes;
 	int64_t date_ms = meta->realtime_ns ? (int64_t)(meta->realtime_ns / GT_NS_PER_MS) : -1;
-	json_t *page = json_pack(
+	_cleanup_free_ uint32_t *places = find_places(report);
+	json_t *object;
+
+	if (!places)
+		return NULL;
+	object = json_pack(
 		"{s:i, s:o, s:o, s:{s:o, s:o, s:o}, s:I, s:o, s:o, s:I, s:o}", "page", PAGE_FORMAT,
 		"host", gt_json_text(meta->hostname), "date_ms", gt_json_integer_or_null(date_ms),
 		"python", "path", gt_json_text(meta->python_path), "version",
 		gt_json_text(meta->python_version), "build_id", gt_json_text(meta->python_build_id),
 		"duration_ns", (json_int_t)since(trace->end_ns, trace->start_ns), "lanes",
-		describe_lanes(report, lanes), "gils", describe_gils(trace), "intervals",
+		describe_lanes(report, lanes, places), "gils", describe_gils(trace), "intervals",
 		(json_int_t)lanes->intervals.count, "summary", gt_summary_json_new(report));
-
-	if (trace->has_states)
-		gt_json_set(&page, "states", gt_json_integer(lanes->states.count));
-	return page;
-}
-
-/* JSON within a script element: without a < nothing in it can end the element. */
-static void write_json(struct gt_sink *sink, const char *text)
-{
-	const char *bracket;
-
-	while ((bracket = strchr(text, '<'))) {
-		gt_sink_write(sink, text, (size_t)(bracket - text));
-		gt_sink_puts(sink, "\\u003c");
-		text = bracket + 1;
+	if (trace->has_states) {
+		gt_json_set(&object, "states", gt_json_integer(lanes->states.count));
+		gt_json_set(&object, "state_kinds", describe_states(report, lanes));
 	}
-	gt_sink_puts(sink, text);
+	gt_page_stacks_describe(&page->stacks, &object);
+	gt_page_memory_describe(&page->memory, places, &object);
+	return object;
 }
 
-enum column { COLUMN_KIND, COLUMN_GIL, COLUMN_GAP, COLUMN_LENGTH };
+enum column { COLUMN_KIND, COLUMN_GIL, COLUMN_GAP, COLUMN_LENGTH, COLUMN_STACK };
 
 /*
  * Gap and length: of each lane's intervals, the time since the one before (the first: since the
@@ -301,6 +422,9 @@ static int write_column(const struct gt_trace *trace, const struct bars *bars, e
 		case COLUMN_LENGTH:
 			gt_column_put(column, since(bar.end_ns, GT_MAX(bar.start_ns, end_ns)));
 			break;
+		case COLUMN_STACK:
+			gt_column_put(column, bar.stack);
+			break;
 		}
 		end_ns = GT_MAX(bar.end_ns, end_ns);
 	}
@@ -322,6 +446,7 @@ static int write_columns(const struct gt_report *report, const struct lanes *lan
 		{COLUMN_KIND, true, "state-kind"},
 		{COLUMN_GAP, true, "state-gap"},
 		{COLUMN_LENGTH, true, "state-length"},
+		{COLUMN_STACK, true, "state-stack"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
@@ -329,6 +454,8 @@ static int write_columns(const struct gt_report *report, const struct lanes *lan
 		int r;
 
 		if (columns[i].of_states && !report->trace->has_states)
+			break;
+		if (columns[i].which == COLUMN_STACK && !report->stacks)
 			break;
 		r = write_column(report->trace, bars, columns[i].which, columns[i].name, sink);
 		if (r < 0)
@@ -339,23 +466,29 @@ static int write_columns(const struct gt_report *report, const struct lanes *lan
 
 int gt_render_html(const struct gt_report *report, struct gt_sink *sink)
 {
-	_cleanup_(lanes_clear) struct lanes lanes = {0};
-	json_auto_t *page = NULL;
+	_cleanup_(page_clear) struct page page = {0};
+	json_auto_t *object = NULL;
 	_cleanup_free_ char *text = NULL;
 	int r;
 
-	r = lanes_find(report, &lanes);
+	r = page_make(report, &page);
 	if (r < 0)
 		return r;
-	page = describe_page(report, &lanes);
-	text = page ? json_dumps(page, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	object = describe_page(report, &page);
+	text = object ? json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 	if (!text)
 		return -ENOMEM;
 
 	gt_sink_puts(sink, gt_viewer_before_report);
-	write_json(sink, text);
+	gt_page_write_json(sink, text);
 	gt_sink_puts(sink, gt_viewer_before_columns);
-	r = write_columns(report, &lanes, sink);
+	r = write_columns(report, &page.lanes, sink);
+	if (r < 0)
+		return r;
+	r = gt_page_stacks_write(&page.stacks, sink);
+	if (r < 0)
+		return r;
+	r = gt_page_memory_write(&page.memory, sink);
 	if (r < 0)
 		return r;
 	gt_sink_puts(sink, gt_viewer_behind_columns);

@@ -123,8 +123,9 @@ void gt_text_write_wrapped(const struct gt_report *report, struct gt_sink *sink,
 	char *rest;
 
 	va_start(arguments, text);
-	rest = sentence = format(text, arguments);
+	sentence = format(text, arguments);
 	va_end(arguments);
+	rest = sentence;
 	for (char *word; (word = strsep(&rest, " "));) {
 		uint32_t length = gt_text_columns(word);
 

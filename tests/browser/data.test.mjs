@@ -10,16 +10,16 @@ import {
 	KIND_HAS,
 	KIND_UNKNOWN,
 	KIND_WAIT,
-	STATE_RUNNABLE,
-	STATE_RUNNING,
-	STATE_SLEEP_GIL,
 	makeIntervals,
 	sumRange,
 } from '../../lib/render/viewer/lanes.js';
+import { layOut, makeTree, markNames, sumMarked } from '../../lib/render/viewer/flame_tree.js';
 import { drawLane, makeRaster } from '../../lib/render/viewer/raster.js';
 import { roundStep, tickLabel } from '../../lib/render/viewer/ruler.js';
 import { setRange, zoomAt } from '../../lib/render/viewer/view.js';
-import { elementText, makePage, page, readPage } from './pages.mjs';
+import { framesOf } from '../../lib/render/viewer/stacks.js';
+import { legendOf, stateTexts } from '../../lib/render/viewer/states.js';
+import { elementText, makePage, offCpu, page, readPage } from './pages.mjs';
 
 const skip = makePage ? false : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
 
@@ -47,30 +47,182 @@ describe('data', () => {
 			}
 		});
 
-	for (const scenario of ['states', 'lossy-states'])
+	for (const scenario of ['states', 'lossy-states', 'stacks', 'lossy-stacks'])
 		test(`${scenario}: the bars of states add up to the table`, { skip }, async () => {
 			const { html } = page(scenario);
-			const { lanes, states } = await readPage(html);
+			const { report, lanes, states } = await readPage(html);
 			assert.ok(states);
+			/**
+			 * @param {number[]} sums
+			 * @param {(kind: import('../../lib/render/viewer/report.js').StateKind) => boolean} which
+			 */
+			const sum = (sums, which) =>
+				(report.state_kinds ?? []).reduce(
+					(total, kind, place) => total + (which(kind) ? sums[place + 1] : 0),
+					0,
+				);
 			for (const { states: span, thread } of lanes) {
 				assert.ok(span && thread.state);
 				const { sums } = sumRange(states, span, span.start, span.end);
 				const life = span.end - span.start;
-				assert.equal(sums[STATE_RUNNING], thread.state.running_ns);
-				assert.equal(sums[STATE_RUNNABLE], thread.state.runnable_ns);
-				assert.equal(sums[KIND_UNKNOWN], thread.state.unknown_ns);
-				assert.ok(sums[STATE_SLEEP_GIL] > 0 && sums[STATE_SLEEP_GIL] <= thread.state.sleep_ns);
-				assert.equal(
-					life - sums[STATE_RUNNING] - sums[STATE_RUNNABLE] - sums[KIND_UNKNOWN],
-					thread.state.sleep_ns,
-				);
+				const running = sum(sums, ({ state }) => state === 'running');
+				const runnable = sum(sums, ({ state }) => state === 'runnable');
+				const unknown = sum(sums, ({ state }) => state === 'unknown');
+				const disk = sum(sums, ({ state }) => state === 'uninterruptible');
+				const forGil = sum(sums, ({ reason }) => reason === 'GIL');
+				assert.equal(running, thread.state.running_ns);
+				assert.equal(runnable, thread.state.runnable_ns);
+				assert.equal(unknown, thread.state.unknown_ns);
+				assert.equal(disk, thread.state.disk_ns ?? disk);
+				assert.ok(forGil > 0 && forGil <= thread.state.sleep_ns);
+				assert.equal(life - running - runnable - unknown - disk, thread.state.sleep_ns);
 			}
 		});
 
+	test('stacks lead from a state to the first function', { skip }, async () => {
+		const { report, lanes, states, stacks } = await readPage(page('stacks').html);
+		assert.ok(states && stacks && report.state_kinds);
+		/** @type {Record<string, string>} */
+		const innermost = { GIL: 'futex_wait', read: 'pipe_read', poll: 'do_epoll_wait', sleep: 'hrtimer_nanosleep' };
+		/** @type {Set<string>} */
+		const seen = new Set();
+		for (let i = 0; i < states.start.length; i++) {
+			/** @type {import('../../lib/render/viewer/report.js').StateKind} */
+			const kind = report.state_kinds[states.kind[i] - 1];
+			const { reason, state } = kind;
+			const frames = framesOf(stacks, states.stack[i]);
+			if (state === 'running')
+				assert.equal(frames.length, 0);
+			if (!reason || !innermost[reason])
+				continue;
+			seen.add(reason);
+			assert.equal(frames[0].name, innermost[reason]);
+			assert.equal(frames[0].file, '');
+			assert.match(frames[frames.length - 1].name, /^start_thread$|^\[cut\]$/);
+		}
+		assert.deepEqual([...seen].sort(), Object.keys(innermost).sort());
+		/* A lane's reasons are those of its bars. */
+		for (const { index, states: span } of lanes)
+			for (const [reason, ns] of report.lanes[index].reasons ?? []) {
+				let sum = 0;
+				for (let i = span?.first ?? 0; i < (span?.last ?? 0); i++) {
+					const kind = report.state_kinds[states.kind[i] - 1];
+					if (kind.reason === reason && kind.state === 'sleeping')
+						sum += states.end[i] - states.start[i];
+				}
+				assert.equal(sum, ns, reason);
+			}
+	});
+
+	for (const scenario of ['stacks', 'lossy-stacks', 'hostile-stacks', 'unwatched-stacks'])
+		test(`${scenario}: flame graphs add up to the table`, { skip }, async () => {
+			const { html, summary } = page(scenario);
+			const { flame } = await readPage(html);
+			assert.ok(flame);
+			const threads = summary.processes.flatMap((process) => process.threads);
+			for (const which of /** @type {const} */ (['off_cpu', 'off_gil'])) {
+				/** @type {import('../../lib/render/viewer/flame_tree.js').Tree} */
+				const tree = flame.trees[which];
+				const watched = summary.probe !== 'none';
+				/** @param {typeof threads} some */
+				const expected = (some) =>
+					which === 'off_cpu'
+						? offCpu(some)
+						: some.reduce((sum, { gil_wait_ns }) => sum + (gil_wait_ns ?? 0), 0);
+				if (which === 'off_cpu' || watched)
+					assert.equal(tree.total[0], expected(threads));
+				assert.ok(tree.total[0] > 0);
+				/* Processes are at depth 1, threads at depth 2. */
+				const nodes = [...tree.depth.keys()].filter((node) => tree.depth[node] === 2);
+				assert.equal(nodes.length, threads.length);
+				for (const node of watched || which === 'off_cpu' ? nodes : []) {
+					/** @type {number} */
+					const tid = Number(/\((\d+)\)$/.exec(flame.names[tree.name[node]])?.[1]);
+					assert.equal(tree.total[node], expected(threads.filter((thread) => thread.tid === tid)));
+				}
+			}
+		});
+
+	test('a flame graph is laid out by its times', () => {
+		/*      0: 100
+		 *   1: 70      2: 30
+		 *  3: 60  4: 5        */
+		const tree = makeTree(
+			Uint32Array.of(0, 0, 0, 1, 1),
+			Uint32Array.of(0, 0, 1, 2, 1),
+			Float64Array.of(0, 5, 30, 60, 5),
+		);
+		assert.deepEqual([...tree.total], [100, 70, 30, 60, 5]);
+		assert.deepEqual(layOut(tree, 0, 200, 1), [
+			[{ node: 0, x: 0, width: 200 }],
+			[
+				{ node: 1, x: 0, width: 140 },
+				{ node: 2, x: 140, width: 60 },
+			],
+			[
+				{ node: 3, x: 0, width: 120 },
+				{ node: 4, x: 120, width: 10 },
+			],
+		]);
+		assert.equal(layOut(tree, 0, 200, 11)[2].length, 1);
+		assert.deepEqual(
+			layOut(tree, 1, 70, 1).map((row) => row.map(({ width }) => width)),
+			[[70], [70], [60, 5]],
+		);
+		const names = ['main', 'Read', 'lock'];
+		assert.equal(sumMarked(tree, 0, markNames(names, 'read')), 35);
+		assert.equal(sumMarked(tree, 1, markNames(names, 'READ')), 5);
+		/* What is below a match is in it already. */
+		assert.equal(sumMarked(tree, 0, markNames(names, 'a')), 100);
+		assert.equal(sumMarked(tree, 0, markNames(names, '')), 0);
+	});
+
+	test('memory follows its process', { skip }, async () => {
+		const { report, memory } = await readPage(page('stacks').html);
+		assert.equal(memory.length, 2);
+		for (const part of memory) {
+			assert.equal(part.time.length, 300);
+			assert.ok(part.time[299] < report.duration_ns && part.time[299] > 0.9 * report.duration_ns);
+			assert.ok(part.most > 100e6 && part.most < 120e6);
+			assert.ok(part.bytes[0] < part.most / 2);
+		}
+		assert.deepEqual((await readPage(page('states').html)).memory, []);
+	});
+
+	test('each state has its texts and its legend', () => {
+		/** @type {import('../../lib/render/viewer/report.js').StateKind[]} */
+		const kinds = [
+			{ number: 1, state: 'running', name: null, reason: null },
+			{ number: 2, state: 'sleeping', name: 'S(read)', reason: 'read' },
+			{ number: 3, state: 'sleeping', name: 'S(poll)', reason: 'poll' },
+			{ number: 4, state: 'uninterruptible', name: 'D(disk)', reason: 'disk' },
+			{ number: 5, state: 'uninterruptible', name: 'D', reason: null },
+			{ number: 6, state: 'sleeping', name: 'S(new)', reason: 'new' },
+		];
+		assert.deepEqual(
+			legendOf(kinds, true).map(({ look, reasons }) => [look.swatch, reasons]),
+			[
+				['running', []],
+				['sleep-io', ['read', 'poll']],
+				['sleep-disk', ['disk']],
+				['no', ['new']],
+			],
+		);
+		assert.equal(stateTexts(kinds[1])[1], 'Sleeps for input or output: S(read)');
+		assert.equal(stateTexts(kinds[4])[1], 'Sleeps, and cannot be interrupted');
+		assert.deepEqual(stateTexts(undefined), ['no', 'Sleeps', 'sleeping']);
+		assert.deepEqual(stateTexts({ number: 7, state: 'sleeping', name: 'S', reason: null }), [
+			'no',
+			'Sleeps',
+			'sleeping',
+		]);
+	});
+
 	test('a page without states has nothing of them', { skip }, async () => {
 		const { html, summary } = page('two');
-		const { report, states } = await readPage(html);
+		const { report, states, flame } = await readPage(html);
 		assert.equal(states, null);
+		assert.equal(flame, null);
 		assert.equal(report.states, undefined);
 		assert.ok(report.lanes.every((lane) => lane.states === undefined));
 		assert.ok(summary.processes.every(({ threads }) => threads.every(({ state }) => state === null)));
@@ -100,7 +252,11 @@ describe('data', () => {
 
 	test('hostile text cannot leave its element', { skip }, () => {
 		const { html } = page('hostile');
+		const stacks = page('hostile-stacks').html;
 		assert.doesNotMatch(elementText(html, 'report'), /</);
+		assert.doesNotMatch(elementText(stacks, 'names'), /</);
+		assert.doesNotMatch(stacks, /<img/);
+		assert.equal(stacks.match(/<script\b/g)?.length, page('stacks').html.match(/<script\b/g)?.length);
 		assert.equal(html.match(/<script\b/g)?.length, page('two').html.match(/<script\b/g)?.length);
 		assert.doesNotMatch(html, /<img/);
 	});
@@ -136,7 +292,9 @@ describe('data', () => {
 		const lane = { first: 0, last: count, start: 0, end: time };
 		const palette = {
 			...{ background: 0, alive: 0, grid: 0, has: 1, wait: 2, waitStripe: 2, unknown: 3, unknownDot: 3 },
-			...{ running: 0, runnable: 0, runnableStripe: 0, sleepGil: 0, sleepGilLine: 0 },
+			...{ running: 0, runnable: 0, runnableStripe: 0, sleepGil: 0, sleepGilLine: 0, memory: 0 },
+			...{ sleepLock: 0, sleepLockStripe: 0, sleepPause: 0, sleepPauseDash: 0 },
+			...{ sleepIo: 0, sleepIoCheck: 0, sleepDisk: 0, sleepDiskGrid: 0 },
 		};
 		const width = 700;
 		const height = 100;

@@ -15,9 +15,11 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "base/time.h"
 #include "render/report.h"
 #include "trace/sleep.h"
+#include "unwind/stacks.h"
 
 #define START_NS UINT64_C(12345678901234)
 #define GIL_ADDRESS UINT64_C(0x7f3a10c0de40)
@@ -37,7 +39,9 @@ struct scenario {
 	uint32_t intervals; /* at least so many in all, unless told otherwise */
 	uint64_t lost, inferred;
 	bool states;
-	const char *probe; /* NULL: by uprobes */
+	const char *probe;	      /* NULL: by uprobes */
+	bool stacks;		      /* with states */
+	const char *const *functions; /* of stacks; NULL: of a usual program */
 };
 
 static const struct habit two[] = {
@@ -70,28 +74,147 @@ static const struct habit hostile[] = {
 	{"a name that is longer than any name that the kernel would keep, by far", 300000, 0},
 };
 
+static const char *const functions[] = {
+	"handle_request", "parse", "load", "render", "query", "encode", "flush", "log", NULL,
+};
+static const char *const hostile_functions[] = {
+	"</script><script>document.title='owned'</script>",
+	"<img src=x onerror=\"document.title='owned'\">",
+	"\xe2\x80\xae"
+	"gnp.exe\xe2\x81\xa6",
+	"\xff\xfe not UTF-8 \xc3",
+	"a;b\t\n\x1b[31m",
+	"std::vector<std::pair<int, char const *>, std::allocator<std::pair<int, char const "
+	"*>>>::push",
+	"__proto__",
+	NULL,
+};
+
 static const struct scenario scenarios[] = {
-	{"two", {"count.py"}, two, 3, 1, 1600, 0, 0, false, NULL},
-	{"service", {"-m", "service", "--workers", "2"}, service, 6, 1, 4000, 0, 0, false, NULL},
-	{"many", {"server.py", "a b", "it's"}, service, 200, 1, 60000, 0, 0, false, NULL},
-	{"processes", {"pool.py"}, two, 3, 3, 3000, 0, 0, false, NULL},
-	{"lossy", {"lossy.py"}, service, 6, 1, 3000, 1234, 7, false, NULL},
-	{"hostile",
-	 {"</script>.py", "\xff\xfe", "<b>&amp;"},
-	 hostile,
-	 9,
-	 1,
-	 3000,
-	 0,
-	 0,
-	 false,
-	 NULL},
-	{"states", {"states.py"}, service, 6, 1, 4000, 0, 0, true, NULL},
-	{"lossy-states", {"lossy.py"}, service, 6, 2, 3000, 1234, 7, true, NULL},
-	{"million", {"million.py"}, short_holds, 4, 1, 1000000, 0, 0, false, NULL},
-	{"million-states", {"million.py"}, short_holds, 4, 1, 1000000, 0, 0, true, NULL},
-	{"unwatched", {"two.py"}, two, 3, 1, 1600, 0, 0, true, "none"},
-	{"empty", {"true"}, NULL, 1, 1, 0, 0, 0, false, NULL},
+	{.name = "two",
+	 .command = {"count.py"},
+	 .habits = two,
+	 .threads = 3,
+	 .processes = 1,
+	 .intervals = 1600},
+	{.name = "service",
+	 .command = {"-m", "service", "--workers", "2"},
+	 .habits = service,
+	 .threads = 6,
+	 .processes = 1,
+	 .intervals = 4000},
+	{.name = "many",
+	 .command = {"server.py", "a b", "it's"},
+	 .habits = service,
+	 .threads = 200,
+	 .processes = 1,
+	 .intervals = 60000},
+	{.name = "processes",
+	 .command = {"pool.py"},
+	 .habits = two,
+	 .threads = 3,
+	 .processes = 3,
+	 .intervals = 3000},
+	{.name = "lossy",
+	 .command = {"lossy.py"},
+	 .habits = service,
+	 .threads = 6,
+	 .processes = 1,
+	 .intervals = 3000,
+	 .lost = 1234,
+	 .inferred = 7},
+	{.name = "hostile",
+	 .command = {"</script>.py", "\xff\xfe", "<b>&amp;"},
+	 .habits = hostile,
+	 .threads = 9,
+	 .processes = 1,
+	 .intervals = 3000},
+	{.name = "states",
+	 .command = {"states.py"},
+	 .habits = service,
+	 .threads = 6,
+	 .processes = 1,
+	 .intervals = 4000,
+	 .states = true},
+	{.name = "lossy-states",
+	 .command = {"lossy.py"},
+	 .habits = service,
+	 .threads = 6,
+	 .processes = 2,
+	 .intervals = 3000,
+	 .lost = 1234,
+	 .inferred = 7,
+	 .states = true},
+	{.name = "million",
+	 .command = {"million.py"},
+	 .habits = short_holds,
+	 .threads = 4,
+	 .processes = 1,
+	 .intervals = 1000000},
+	{.name = "million-states",
+	 .command = {"million.py"},
+	 .habits = short_holds,
+	 .threads = 4,
+	 .processes = 1,
+	 .intervals = 1000000,
+	 .states = true},
+	{.name = "unwatched",
+	 .command = {"two.py"},
+	 .habits = two,
+	 .threads = 3,
+	 .processes = 1,
+	 .intervals = 1600,
+	 .states = true,
+	 .probe = "none"},
+	{.name = "stacks",
+	 .command = {"stacks.py"},
+	 .habits = service,
+	 .threads = 6,
+	 .processes = 2,
+	 .intervals = 4000,
+	 .states = true,
+	 .functions = functions},
+	{.name = "lossy-stacks",
+	 .command = {"lossy.py"},
+	 .habits = service,
+	 .threads = 6,
+	 .processes = 1,
+	 .intervals = 3000,
+	 .lost = 1234,
+	 .inferred = 7,
+	 .states = true,
+	 .functions = functions},
+	{.name = "hostile-stacks",
+	 .command = {"stacks.py"},
+	 .habits = hostile,
+	 .threads = 9,
+	 .processes = 1,
+	 .intervals = 3000,
+	 .states = true,
+	 .functions = hostile_functions},
+	{.name = "unwatched-stacks",
+	 .command = {"stacks.py"},
+	 .habits = service,
+	 .threads = 6,
+	 .processes = 1,
+	 .intervals = 4000,
+	 .states = true,
+	 .functions = functions,
+	 .probe = "none"},
+	{.name = "million-stacks",
+	 .command = {"million.py"},
+	 .habits = short_holds,
+	 .threads = 4,
+	 .processes = 1,
+	 .intervals = 1000000,
+	 .states = true,
+	 .functions = functions},
+	{.name = "empty",
+	 .command = {"true"},
+	 .habits = NULL,
+	 .threads = 1,
+	 .processes = 1,
+	 .intervals = 0},
 };
 
 static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
@@ -219,19 +342,117 @@ static void run_process(struct gt_trace *trace, const struct scenario *scenario,
 	free(last);
 }
 
-static void add_state(struct gt_trace *trace, uint32_t thread, enum gt_state_kind kind,
-		      uint64_t *from_ns, uint64_t to_ns)
+/* How a thread got to where it sleeps, behind its program's functions; [k]: of the kernel. */
+static const struct ending {
+	enum gt_state_kind kind;
+	enum gt_sleep_reason reason;
+	const char *frames[6];
+} endings[] = {
+	{GT_STATE_SLEEPING,
+	 GT_SLEEP_GIL,
+	 {"PyEval_RestoreThread", "take_gil", "pthread_cond_timedwait", "[k]futex_wait"}},
+	{GT_STATE_SLEEPING,
+	 GT_SLEEP_LOCK,
+	 {"lock_PyThread_acquire_lock", "PyThread_acquire_lock_timed", "sem_wait",
+	  "[k]futex_wait"}},
+	{GT_STATE_SLEEPING,
+	 GT_SLEEP_SLEEP,
+	 {"time_sleep", "clock_nanosleep", "[k]hrtimer_nanosleep"}},
+	{GT_STATE_SLEEPING,
+	 GT_SLEEP_READ,
+	 {"os_read", "_Py_read", "read", "[k]ksys_read", "[k]pipe_read"}},
+	{GT_STATE_SLEEPING, GT_SLEEP_POLL, {"select_epoll_poll", "epoll_wait", "[k]do_epoll_wait"}},
+	{GT_STATE_SLEEPING, GT_SLEEP_UNEXPLAINED, {"some_library_call"}},
+	{GT_STATE_UNINTERRUPTIBLE,
+	 GT_SLEEP_DISK,
+	 {"_io_FileIO_readall", "read", "[k]ksys_read", "[k]filemap_read",
+	  "[k]folio_wait_bit_common"}},
+};
+
+static struct gt_stacks *stacks;
+static const char *const *stack_functions;
+
+static void push_frame(uint32_t *stack, const char *name, const char *file)
+{
+	struct gt_frame frame = {.name = name, .file = file};
+	uint32_t number;
+
+	frame.kind = file ? GT_FRAME_USER : GT_FRAME_KERNEL;
+	if (gt_stacks_add_frame(stacks, &frame, &number) < 0 ||
+	    gt_stacks_push(stacks, *stack, number, stack) < 0)
+		exit(-gt_error_oom());
+}
+
+/* One of many ways to an ending. */
+static uint32_t make_stack(const struct ending *ending)
+{
+	static const char python[] = "/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0";
+	static const char libc[] = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+	uint32_t stack = GT_STACK_NONE, count = 0;
+	uint64_t way = around(1 << 20);
+
+	do
+		count++;
+	while (stack_functions[count]);
+	if (way % 40 == 0) {
+		push_frame(&stack, "[cut]", NULL);
+	} else {
+		push_frame(&stack, "start_thread", libc);
+		push_frame(&stack, "thread_run", python);
+	}
+	for (uint64_t depth = 2 + way % 4; depth > 0; depth--, way /= count) {
+		push_frame(&stack, "_PyEval_EvalFrameDefault", python);
+		push_frame(&stack, stack_functions[way % count], "/srv/app/fast.so");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(ending->frames) && ending->frames[i]; i++)
+		if (gt_string_starts_with(ending->frames[i], "[k]"))
+			push_frame(&stack, ending->frames[i] + strlen("[k]"), NULL);
+		else
+			push_frame(&stack, ending->frames[i], i == 0 ? python : libc);
+	return stack;
+}
+
+static struct gt_state_interval *add_state(struct gt_trace *trace, uint32_t thread,
+					   enum gt_state_kind kind, uint64_t *from_ns,
+					   uint64_t to_ns)
 {
 	struct gt_state_interval *state;
 
 	if (to_ns <= *from_ns)
-		return;
+		return NULL;
 	state = need(gt_array_push(&trace->states));
 	state->start_ns = *from_ns;
 	state->end_ns = to_ns;
 	state->thread = thread;
 	state->kind = (uint8_t)kind;
 	*from_ns = to_ns;
+	return state;
+}
+
+/* A sleep; with stacks it has a reason, and the thread is woken before it runs. */
+static void add_sleep(struct gt_trace *trace, uint32_t thread, bool for_gil, uint64_t *from_ns,
+		      uint64_t to_ns)
+{
+	const struct ending *ending =
+		&endings[for_gil ? 0 : 1 + (thread + around(5) / 2) % (ARRAY_SIZE(endings) - 1)];
+	struct gt_state_interval *state;
+	uint32_t stack;
+
+	if (!stacks) {
+		add_state(trace, thread, GT_STATE_SLEEPING, from_ns, to_ns);
+		return;
+	}
+	stack = make_stack(ending);
+	state = add_state(trace, thread, ending->kind, from_ns,
+			  to_ns - GT_MIN(around(20000), (to_ns - *from_ns) / 2));
+	if (state) {
+		state->reason = (uint8_t)ending->reason;
+		state->stack = stack;
+		trace->threads.items[thread].voluntary_switches++;
+	}
+	state = add_state(trace, thread, GT_STATE_RUNNABLE, from_ns, to_ns);
+	if (state)
+		state->stack = stack;
 }
 
 /* Who has the GIL runs, but for now and then; who waits for it soon sleeps. */
@@ -241,6 +462,7 @@ static void add_states(struct gt_trace *trace)
 	gt_array_for_each (&trace->intervals, interval) {
 		uint64_t at = interval->start_ns, end = interval->end_ns, length = end - at;
 		uint32_t thread = interval->thread;
+		struct gt_state_interval *state;
 
 		if (at == trace->threads.items[thread].start_ns)
 			add_state(trace, thread, GT_STATE_RUNNABLE, &at, GT_MIN(at + 40000, end));
@@ -249,20 +471,23 @@ static void add_states(struct gt_trace *trace)
 			if (length > 4000000) {
 				add_state(trace, thread, GT_STATE_RUNNING, &at,
 					  at + around(length / 2));
-				add_state(trace, thread, GT_STATE_RUNNABLE, &at,
-					  GT_MIN(at + around(900000), end));
+				state = add_state(trace, thread, GT_STATE_RUNNABLE, &at,
+						  GT_MIN(at + around(900000), end));
+				if (state && stacks)
+					state->stack = make_stack(&endings[5]);
+				trace->threads.items[thread].involuntary_switches++;
 			}
 			add_state(trace, thread, GT_STATE_RUNNING, &at, end);
 			break;
 		case GT_INTERVAL_WAIT:
 			add_state(trace, thread, GT_STATE_RUNNING, &at, GT_MIN(at + 3000, end));
-			add_state(trace, thread, GT_STATE_SLEEPING, &at, end);
+			add_sleep(trace, thread, true, &at, end);
 			break;
 		case GT_INTERVAL_NO:
 			if (around(4) == 2)
 				add_state(trace, thread, GT_STATE_RUNNING, &at,
 					  GT_MIN(at + length / 3, end));
-			add_state(trace, thread, GT_STATE_SLEEPING, &at, end);
+			add_sleep(trace, thread, false, &at, end);
 			break;
 		case GT_INTERVAL_UNKNOWN:
 			add_state(trace, thread, GT_STATE_UNKNOWN, &at, end);
@@ -271,8 +496,34 @@ static void add_states(struct gt_trace *trace)
 	}
 	if (trace->lost > 0)
 		trace->state_lost = 99;
-	if (gt_sleep_explain(trace) < 0)
-		exit(-gt_error_oom());
+}
+
+/* What is counted besides, and the memory of each process: some growth, and a drop in the middle.
+ */
+static void add_counts(struct gt_trace *trace)
+{
+	static const char *const names[] = {"minor-faults", "major-faults", "task-clock"};
+	enum { POINTS = 300 };
+
+	trace->has_cpus = true;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		trace->counters[trace->counter_count++] = need(strdup(names[i]));
+	gt_array_for_each (&trace->threads, thread) {
+		thread->migrations = thread->tid % 7;
+		thread->counts[0] = (double)around(20000);
+		thread->counts[1] = thread->tid % 3;
+		thread->counts[2] = (double)(thread->end_ns - thread->start_ns) / 3;
+	}
+	for (uint32_t i = 0; i < POINTS * trace->processes.count; i++) {
+		uint32_t step = i / trace->processes.count;
+		struct gt_memory_point *point = need(gt_array_push(&trace->memory));
+
+		point->process = i % trace->processes.count;
+		point->time_ns =
+			trace->start_ns + (trace->end_ns - trace->start_ns) / POINTS * step;
+		point->resident_bytes =
+			(30 + (step % (POINTS / 2)) / 2) * UINT64_C(1048576) + around(4096) * 512;
+	}
 }
 
 static struct gt_trace *make_trace(const struct scenario *scenario, uint32_t intervals)
@@ -293,8 +544,18 @@ static struct gt_trace *make_trace(const struct scenario *scenario, uint32_t int
 		}
 		run_process(trace, scenario, i, intervals / scenario->processes * (i + 1));
 	}
+	if (scenario->functions) {
+		stacks = need(gt_stacks_new());
+		stack_functions = scenario->functions;
+		add_counts(trace);
+	}
 	if (scenario->states)
 		add_states(trace);
+	/* Stacks tell the reasons themselves. */
+	if (scenario->states && !scenario->functions && !scenario->probe &&
+	    gt_sleep_explain(trace) < 0)
+		exit(-gt_error_oom());
+	trace->without_gil = scenario->probe && scenario->functions;
 	return trace;
 }
 
@@ -344,6 +605,7 @@ int main(int argc, char **argv)
 	trace = make_trace(scenario,
 			   argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : scenario->intervals);
 	report.trace = trace;
+	report.stacks = stacks;
 	if (gt_stats_compute(trace, &stats) < 0)
 		return EXIT_FAILURE;
 	started_ns = gt_clock_ns(CLOCK_MONOTONIC);
@@ -351,6 +613,9 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	fprintf(stderr, "%" PRIu32 " intervals, page written in %" PRIu64 " ms\n",
 		trace->intervals.count, (gt_clock_ns(CLOCK_MONOTONIC) - started_ns) / GT_NS_PER_MS);
-	return write_file(&report, gt_render_summary_json, argv[3]) < 0 ? EXIT_FAILURE
-									: EXIT_SUCCESS;
+	if (write_file(&report, gt_render_summary_json, argv[3]) < 0)
+		return EXIT_FAILURE;
+	if (stacks)
+		gt_stacks_free(stacks);
+	return EXIT_SUCCESS;
 }

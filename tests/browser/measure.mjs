@@ -35,6 +35,7 @@ const browser = await startBrowser();
 console.log('scenario   intervals    page, MB   painted, ms   complete, ms   frame p50, ms   p95, ms   heap, MB');
 for (const [scenario, count] of [
 	...counts.map((n) => /** @type {const} */ (['million', n])),
+	...counts.map((n) => /** @type {const} */ (['million-stacks', n])),
 	...counts.map((n) => /** @type {const} */ (['many', n])),
 ]) {
 	const { path } = page(scenario, count);

@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { KIND_HAS, sumRange } from '../../lib/render/viewer/lanes.js';
 import { missing, openPage, startBrowser } from './chromium.mjs';
-import { makePage, page, readPage, temporary } from './pages.mjs';
+import { makePage, offCpu, page, readPage, temporary } from './pages.mjs';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
 
@@ -25,19 +25,21 @@ async function range(tab) {
 }
 
 /**
- * How many pixels of the lanes have the colour of a custom property.
+ * How many pixels of the lanes, or of another canvas, have the colour of a custom property.
  * @param {import('playwright-core').Page} tab
  * @param {string} property
+ * @param {string} [canvasId]
  */
-function pixelsOf(tab, property) {
-	return tab.evaluate((name) => {
-		const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById('pixels'));
-		const { data } = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).getImageData(
-			0,
-			0,
-			canvas.width,
-			canvas.height,
+function pixelsOf(tab, property, canvasId = 'pixels') {
+	return tab.evaluate(([name, id]) => {
+		const shown = /** @type {HTMLCanvasElement} */ (document.getElementById(id));
+		const { width, height } = shown;
+		const copy = Object.assign(document.createElement('canvas'), { width, height });
+		const context = /** @type {CanvasRenderingContext2D} */ (
+			copy.getContext('2d', { willReadFrequently: true })
 		);
+		context.drawImage(shown, 0, 0);
+		const { data } = context.getImageData(0, 0, width, height);
 		const text = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 		const colour = parseInt(text.slice(1), 16);
 		let count = 0;
@@ -45,7 +47,7 @@ function pixelsOf(tab, property) {
 			if (((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]) === colour)
 				count++;
 		return count;
-	}, property);
+	}, [property, canvasId]);
 }
 
 describe('page', { skip: reason ?? false }, () => {
@@ -92,7 +94,6 @@ describe('page', { skip: reason ?? false }, () => {
 			thread.gil_wait_ns,
 			thread.no_gil_ns,
 			...(lossy ? [thread.unknown_ns] : []),
-			...(thread.state ? [thread.state.running_ns] : []),
 			thread.total_ns,
 			thread.acquired,
 			thread.contended,
@@ -101,6 +102,30 @@ describe('page', { skip: reason ?? false }, () => {
 			thread.wait_max_ns,
 		]);
 		assert.deepEqual(rows, expected);
+		const states = await tab.$$eval('#states-table tbody tr:not(.group)', (elements) =>
+			elements.map((row) =>
+				[...row.querySelectorAll('[data-value]')].map((cell) =>
+					Number(/** @type {HTMLElement} */ (cell).dataset.value),
+				),
+			),
+		);
+		/** @param {keyof import('../../lib/render/viewer/report.js').State} key */
+		const isTold = (key) =>
+			threads.some(({ state }) =>
+				key === 'unknown_ns' ? state?.[key] : state && state[key] !== null,
+			);
+		/** @type {(keyof import('../../lib/render/viewer/report.js').State)[]} */
+		const keys = ['running_ns', 'runnable_ns', 'sleep_ns', 'sleep_gil_ns', 'disk_ns', 'unknown_ns'];
+		assert.deepEqual(
+			states,
+			threads.some(({ state }) => state)
+				? threads.map((thread) => [
+						thread.tid,
+						...keys.filter(isTold).map((key) => thread.state?.[key] ?? NaN),
+						thread.total_ns,
+					])
+				: [],
+		);
 		const blame = await tab.$$eval('#blame-list li', (items) =>
 			items.map((item) => Number(/** @type {HTMLElement} */ (item).dataset.value)),
 		);
@@ -133,11 +158,9 @@ describe('page', { skip: reason ?? false }, () => {
 			assert.equal(await tab.locator('#legend-unknown').isVisible(), false);
 			assert.equal(await tab.locator('#labels .cpu').count(), 6);
 			assert.ok(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'));
-			const first = tab.locator('#threads tbody tr:not(.group)').first();
-			assert.match(
-				(await first.locator('td').nth(5).getAttribute('title')) ?? '',
-				/on a CPU\n.*asleep\n.*of that for the GIL/s,
-			);
+			const bar = tab.locator('#states-table .bar').first();
+			assert.match((await bar.getAttribute('aria-label')) ?? '', /on a CPU.*of that for the GIL.*asleep/);
+			assert.equal(await tab.locator('#flame').isVisible(), false);
 		});
 		await withPage(page('lossy-states').path, {}, async (tab) => {
 			await compareTable(tab, page('lossy-states').summary);
@@ -147,6 +170,8 @@ describe('page', { skip: reason ?? false }, () => {
 		await withPage(page('two').path, {}, async (tab) => {
 			assert.equal(await tab.locator('#legend-states').isVisible(), false);
 			assert.equal(await tab.locator('#labels .cpu').count(), 0);
+			assert.equal(await tab.locator('#states').isVisible(), false);
+			assert.equal(await tab.locator('#flame').isVisible(), false);
 			assert.equal(await pixelsOf(tab, '--running'), 0);
 			assert.equal(await tab.locator('#labels .lane').first().evaluate((label) => label.clientHeight), 28);
 		});
@@ -157,14 +182,14 @@ describe('page', { skip: reason ?? false }, () => {
 		assert.equal(summary.probe, 'none');
 		await withPage(path, {}, async (tab) => {
 			assert.match((await tab.locator('.verdict').textContent()) ?? '', /was not watched/);
-			for (const id of ['#legend-gil', '#legend-sleep-gil', '#corner-waits', '#blame'])
+			for (const id of ['#legend-gil', '#gil-table', '#corner-waits', '#blame'])
 				assert.equal(await tab.locator(id).isVisible(), false, id);
 			assert.equal(await tab.locator('#legend-states').isVisible(), true);
 			for (const colour of ['--has', '--wait-stripe', '--unknown'])
 				assert.equal(await pixelsOf(tab, colour), 0, colour);
 			assert.ok((await pixelsOf(tab, '--running')) > 50);
-			const shares = await tab.locator('#threads td.share, #threads td:nth-last-child(-n+5)').allTextContents();
-			assert.ok(shares.length > 0 && shares.every((text) => text === '–'), shares.join(' '));
+			assert.doesNotMatch(await tab.locator('#states-table').innerText(), /GIL/);
+			assert.doesNotMatch(await tab.locator('#legend-states').innerText(), /GIL/);
 			const pane = /** @type {{x: number, y: number}} */ (await tab.locator('#window').boundingBox());
 			for (const height of [8, 20, 36]) {
 				await tab.mouse.move(pane.x + 300, pane.y + 26 + height);
@@ -174,12 +199,12 @@ describe('page', { skip: reason ?? false }, () => {
 	});
 
 	test('hover tells the state', async () => {
-		await withPage(page('states').path, {}, async (tab) => {
+		await withPage(page('states').path, { height: 1100 }, async (tab) => {
 			const pane = /** @type {{x: number, y: number, width: number, height: number}} */ (
 				await tab.locator('#window').boundingBox()
 			);
 			/* The second lane: a heading, one lane, and in it the middle of the lower bar. */
-			const y = pane.y + 26 + 44 + 32;
+			const y = pane.y + 26 + 46 + 33;
 			/** @type {string[]} */
 			const many = [];
 			for (let x = 0; x < 40; x++) {
@@ -206,6 +231,182 @@ describe('page', { skip: reason ?? false }, () => {
 			}
 			for (const text of ['Runs on a CPU', 'Could run, and has no CPU', 'Sleeps for the GIL'])
 				assert.ok(seen.has(text), `${text} among ${[...seen].join(', ')}`);
+		});
+	});
+
+	test('sleeps have their reasons, and stacks', async () => {
+		for (const scenario of ['stacks', 'lossy-stacks']) {
+			const { path, summary } = page(scenario);
+			await withPage(path, { width: 1024 }, async (tab) => {
+				await compareTable(tab, summary);
+				assert.ok(await tab.evaluate('document.documentElement.scrollWidth <= innerWidth'));
+				for (const name of ['lock', 'pause', 'io', 'disk'])
+					assert.ok((await pixelsOf(tab, '--sleep-' + name)) > 10, name);
+				assert.ok((await pixelsOf(tab, '--memory')) > 1000);
+				const legend = (await tab.locator('#legend-states li').allInnerTexts()).map((text) => text.trim());
+				assert.deepEqual(legend.slice(0, 8), [
+					'on CPU',
+					'could run',
+					'sleeps',
+					'sleeps for the GIL',
+					'lock',
+					'sleep',
+					'poll, read',
+					'disk',
+				]);
+				assert.equal(legend.includes('unknown'), scenario === 'lossy-stacks');
+				assert.match(await tab.locator('#states-table').innerText(), /sleep \d+\.\d.%.*read/);
+			});
+		}
+	});
+
+	test('hover and choice tell a state with its stack', async () => {
+		await withPage(page('stacks').path, { height: 1100 }, async (tab) => {
+			await tab.locator('#plot').scrollIntoViewIfNeeded();
+			const pane = /** @type {{x: number, y: number, width: number, height: number}} */ (
+				await tab.locator('#window').boundingBox()
+			);
+			assert.equal(await tab.locator('#panel').isVisible(), false);
+			/* The last lane of the first process, which does not do much; above it is the memory. */
+			const y = pane.y + 26 + 34 + 5 * 46 + 33;
+			/** @type {Set<string>} */
+			const seen = new Set();
+			for (let x = 2; x < pane.width * 0.9; x += 7) {
+				await tab.mouse.move(pane.x + x, y);
+				const text = (await tab.locator('#hover').textContent()) ?? '';
+				const why = /^Sleeps.*S\((\w+)\)thread/.exec(text)?.[1];
+				if (!why)
+					continue;
+				seen.add(why);
+				assert.match(text, /heartbeat \(4205\).*Stack, innermost first.*_PyEval_EvalFrameDefault/);
+				if (why !== 'read' || (await tab.locator('#panel .stack').count()) > 0)
+					continue;
+				const innermost = await tab.locator('#hover .stack li').first().textContent();
+				assert.equal(innermost, 'pipe_read');
+				await tab.mouse.down();
+				await tab.mouse.up();
+				assert.match(await tab.locator('#panel').innerText(), /S\(read\)/);
+				assert.equal(await tab.locator('#panel .stack li').first().textContent(), innermost);
+				assert.equal(await tab.locator('#mark').isVisible(), true);
+				assert.ok((await tab.locator('#panel .stack li').count()) >= 5);
+			}
+			assert.ok(seen.has('read') && seen.has('lock') && seen.has('sleep'), [...seen].join());
+			await tab.mouse.move(pane.x + 300, pane.y + 26 + 17);
+			assert.match((await tab.locator('#hover').textContent()) ?? '', /Resident memory.*python3 \(4200\).*MiB/);
+
+			/* The thread's counters are beside it. */
+			const about = await tab.locator('#panel .about').innerText();
+			assert.match(about, /heartbeat \(4205\)/);
+			assert.match(about, /voluntary switches\s*\d/);
+			assert.match(about, /migrations\s*5\s/);
+			assert.match(about, /task-clock\s*\d+\.\d.ms/);
+
+			/* By the keyboard. */
+			await tab.focus('#plot');
+			await tab.keyboard.press('k');
+			const first = await tab.locator('#place').textContent();
+			assert.match(first ?? '', /heartbeat \(4205\).*lasts/);
+			await tab.keyboard.press('k');
+			assert.notEqual(await tab.locator('#place').textContent(), first);
+			await tab.keyboard.press('j');
+			assert.equal(await tab.locator('#place').textContent(), first);
+			await tab.keyboard.press('Escape');
+			assert.equal(await tab.locator('#panel').isVisible(), false);
+			assert.equal(await tab.locator('#mark').isVisible(), false);
+		});
+	});
+
+	test('flame graphs: sums, zoom, search, keyboard', async () => {
+		const { path, summary } = page('stacks');
+		const threads = summary.processes.flatMap((process) => process.threads);
+		await withPage(path, {}, async (tab) => {
+			const plot = tab.locator('#flame-plot');
+			/** @param {string} name */
+			const data = (name) => plot.getAttribute('data-' + name);
+			assert.equal(Number(await data('total')), offCpu(threads));
+			await tab.click('#flame-off-gil');
+			assert.equal(
+				Number(await data('total')),
+				threads.reduce((sum, { gil_wait_ns }) => sum + (gil_wait_ns ?? 0), 0),
+			);
+			await tab.click('#flame-off-cpu');
+			assert.equal(await tab.locator('#flame-off-cpu').getAttribute('aria-pressed'), 'true');
+			assert.equal(Number(await data('total')), offCpu(threads));
+
+			/* Hover, click, back. */
+			await plot.scrollIntoViewIfNeeded();
+			const box = /** @type {{x: number, y: number, width: number}} */ (await plot.boundingBox());
+			await tab.mouse.move(box.x + 40, box.y + 9);
+			assert.match((await tab.locator('#hover').textContent()) ?? '', /^alltime.*of all100\.0/);
+			await tab.mouse.move(box.x + 40, box.y + 27);
+			const process = /^(python3 \(\d+\))time/.exec((await tab.locator('#hover').textContent()) ?? '')?.[1];
+			assert.ok(process);
+			await tab.mouse.move(box.x + 40, box.y + 18 * 2 + 9);
+			const thread = /^(\w+-?\d? \(\d+\))time/.exec((await tab.locator('#hover').textContent()) ?? '')?.[1];
+			const all = Number(await data('boxes'));
+			assert.ok(thread);
+			await tab.mouse.click(box.x + 40, box.y + 18 * 2 + 9);
+			assert.equal(await data('focus'), thread);
+			assert.notEqual(Number(await data('boxes')), all);
+			const tid = Number(/\((\d+)\)/.exec(thread)?.[1]);
+			const total = offCpu(threads.filter((candidate) => candidate.tid === tid));
+			await tab.mouse.move(box.x + 41, box.y + 18 * 2 + 9);
+			assert.match((await tab.locator('#hover').textContent()) ?? '', /of what is shown100\.0/);
+			assert.match(
+				(await tab.locator('#flame-total').textContent()) ?? '',
+				new RegExp(`^${(total / 1e6).toFixed(1)}.ms of `),
+			);
+			/* Its process, above it, is the way back. */
+			await tab.mouse.click(box.x + 40, box.y + 27);
+			assert.equal(await data('focus'), process);
+			await tab.click('#flame-reset');
+			assert.equal(await data('focus'), 'all');
+			assert.equal(Number(await data('boxes')), all);
+			assert.equal(await tab.locator('#flame-reset').isDisabled(), true);
+
+			/* What is typed is searched, and no key of the timeline. */
+			const shown = await range(tab);
+			await tab.focus('#flame-search');
+			await tab.keyboard.type('swfda');
+			assert.equal(await tab.locator('#flame-matches').getAttribute('data-value'), '0');
+			assert.equal(await range(tab), shown);
+			await tab.fill('#flame-search', 'PIPE_read');
+			const found = Number(await tab.locator('#flame-matches').getAttribute('data-value'));
+			assert.ok(found > 0 && found < offCpu(threads) / 2);
+			assert.match((await tab.locator('#flame-matches').textContent()) ?? '', /^found in \d.*%/);
+			await tab.fill('#flame-search', 'thread_run');
+			await tab.waitForTimeout(60);
+			assert.ok((await pixelsOf(tab, '--match', 'flame-pixels')) > 1000);
+			await tab.keyboard.press('Escape');
+			await tab.waitForTimeout(60);
+			assert.equal(await pixelsOf(tab, '--match', 'flame-pixels'), 0);
+
+			/* The keyboard reaches all of it. */
+			await tab.focus('#flame-plot');
+			for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight'])
+				await tab.keyboard.press(key);
+			const spoken = (await tab.locator('#flame-place').textContent()) ?? '';
+			assert.match(spoken, /^\w+-?\d? \(\d+\): time .*, of all /);
+			await tab.keyboard.press('Enter');
+			assert.ok(spoken.startsWith(`${await data('focus')}:`));
+			await tab.keyboard.press('ArrowDown');
+			assert.match((await tab.locator('#flame-place').textContent()) ?? '', /^(start_thread|\[cut\]):/);
+			await tab.keyboard.press('ArrowUp');
+			await tab.keyboard.press('ArrowUp');
+			assert.match((await tab.locator('#flame-place').textContent()) ?? '', /^python3 /);
+			await tab.keyboard.press('Escape');
+			assert.equal(await data('focus'), 'all');
+			assert.equal(await tab.locator('#hover').isVisible(), false);
+		});
+	});
+
+	test('without probes, stacks tell who sleeps for the GIL', async () => {
+		const { path } = page('unwatched-stacks');
+		await withPage(path, {}, async (tab) => {
+			assert.equal(await tab.locator('#gil-table').isVisible(), false);
+			assert.match(await tab.locator('#legend-states').innerText(), /sleeps for the GIL/);
+			assert.ok((await pixelsOf(tab, '--sleep-gil-line')) > 50);
+			assert.equal(await tab.locator('#flame-off-gil').isDisabled(), false);
 		});
 	});
 
@@ -355,6 +556,34 @@ describe('page', { skip: reason ?? false }, () => {
 			const text = await tab.locator('body').innerText();
 			// eslint-disable-next-line no-control-regex
 			assert.doesNotMatch(text, /[\u202a-\u202e\u2066-\u2069\u001b]/);
+		});
+	});
+
+	test('hostile functions are text', async () => {
+		await withPage(page('hostile-stacks').path, { height: 1100 }, async (tab) => {
+			await tab.focus('#plot');
+			await tab.keyboard.press('ArrowDown');
+			/** @type {Set<string>} */
+			const seen = new Set();
+			for (let i = 0; i < 60; i++) {
+				await tab.keyboard.press('k');
+				for (const name of await tab.locator('#panel .stack bdi').allTextContents())
+					seen.add(name);
+			}
+			for (const name of [
+				"</script><script>document.title='owned'</script>",
+				'__proto__',
+				'a:b\\x09\\x0a\\x1b[31m',
+				'\\xff\\xfe not UTF-8 \\xc3',
+				'\\xe2\\x80\\xaegnp.exe\\xe2\\x81\\xa6',
+			])
+				assert.ok(seen.has(name), `${name} among ${[...seen].join('\n')}`);
+			const plot = /** @type {{x: number, y: number}} */ (await tab.locator('#flame-plot').boundingBox());
+			await tab.locator('#flame-plot').scrollIntoViewIfNeeded();
+			for (let row = 0; row < 8; row++)
+				await tab.mouse.move(plot.x + 30, plot.y + row * 18 + 9);
+			assert.equal(await tab.locator('img').count(), 0);
+			assert.doesNotMatch(await tab.title(), /^owned$/);
 		});
 	});
 

@@ -69,11 +69,26 @@ export function elementText(html, id) {
 }
 
 /**
+ * The time of threads in which they were off their CPUs.
+ * @param {import('../../lib/render/viewer/report.js').Thread[]} threads
+ */
+export function offCpu(threads) {
+	return threads.reduce(
+		(sum, { total_ns, state }) =>
+			sum + (state ? total_ns - state.running_ns - state.unknown_ns : 0),
+		0,
+	);
+}
+
+/**
  * Reads the intervals of a page as the page itself does.
  * @param {string} html
  */
 export async function readPage(html) {
 	const { makeLanes, readIntervals, readStates } = await import('../../lib/render/viewer/lanes.js');
+	const { readStacks } = await import('../../lib/render/viewer/stacks.js');
+	const { readMemory } = await import('../../lib/render/viewer/memory.js');
+	const { readFlame } = await import('../../lib/render/viewer/flame.js');
 	/** @type {import('../../lib/render/viewer/report.js').ReportMeta} */
 	const report = JSON.parse(elementText(html, 'report'));
 	const lanes = makeLanes(report);
@@ -84,10 +99,14 @@ export async function readPage(html) {
 			getElementById: (id) => ({ textContent: elementText(html, id), remove() {} }),
 		},
 	});
+	const stacks = await readStacks(report);
 	return {
 		report,
 		lanes,
 		intervals: await readIntervals(report, lanes),
 		states: await readStates(report, lanes),
+		stacks,
+		memory: await readMemory(report),
+		flame: await readFlame(report, stacks),
 	};
 }

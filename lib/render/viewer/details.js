@@ -7,14 +7,13 @@ import {
 	KIND_HAS,
 	KIND_UNKNOWN,
 	KIND_WAIT,
-	STATE_RUNNABLE,
-	STATE_RUNNING,
-	STATE_SLEEP_GIL,
 	firstEndingAfter,
 	holdersDuring,
 	intervalAt,
 	sumRange,
 } from './lanes.js';
+import { stackList } from './stacks.js';
+import { stateTexts } from './states.js';
 
 /**
  * How kinds are called: the swatch's class, of one interval, of many. 0: what lies between.
@@ -26,16 +25,18 @@ const KINDS = {
 	[KIND_WAIT]: ['wait', 'Waits for the GIL', 'waiting'],
 	[KIND_UNKNOWN]: ['unknown', 'Unknown: its events are missing', 'unknown'],
 };
-/** @type {Record<number, [string, string, string]>} */
-const STATE_TEXTS = {
-	0: ['no', 'Sleeps', 'sleeping'],
-	[STATE_RUNNING]: ['running', 'Runs on a CPU', 'running'],
-	[STATE_RUNNABLE]: ['runnable', 'Could run, and has no CPU', 'runnable'],
-	[STATE_SLEEP_GIL]: ['sleep-gil', 'Sleeps for the GIL', 'sleeping for the GIL'],
-	[KIND_UNKNOWN]: ['unknown', 'On or off CPU: unknown', 'unknown'],
-};
 
 const MAX_HOLDERS = 6;
+/* Beside the pointer. */
+const MAX_FRAMES = 14;
+
+/**
+ * The same of states.
+ * @param {import('./report.js').ReportMeta} report
+ */
+function textsOfStates(report) {
+	return [undefined, ...(report.state_kinds ?? [])].map(stateTexts);
+}
 
 /** @param {import('./lanes.js').Lane | null} lane */
 export function laneName(lane) {
@@ -46,7 +47,7 @@ export function laneName(lane) {
  * @param {string} term
  * @param {string} text
  */
-function line(term, text) {
+export function line(term, text) {
 	return make('div', 'pair', make('span', 'term', term), make('span', 'value', text));
 }
 
@@ -85,7 +86,7 @@ export function describePlace(report, intervals, lanes, lane, from, to) {
  * @param {number} from
  * @param {number} to
  */
-function findInterval(intervals, span, from, to) {
+export function findInterval(intervals, span, from, to) {
 	const interval = intervalAt(intervals, span, (from + to) / 2);
 	if (interval >= 0)
 		return interval;
@@ -95,32 +96,58 @@ function findInterval(intervals, span, from, to) {
 
 /**
  * What is said about a place of the bar of states.
+ * @param {import('./report.js').ReportMeta} report
  * @param {import('./lanes.js').Intervals} states
+ * @param {import('./stacks.js').Stacks | null} stacks
  * @param {import('./lanes.js').Lane} lane
  * @param {import('./lanes.js').Span} span of its states
  * @param {number} from of the pixel under the pointer
  * @param {number} to
  */
-export function describeState(states, lane, span, from, to) {
+export function describeStates(report, states, stacks, lane, span, from, to) {
 	const middle = (from + to) / 2;
+	const texts = textsOfStates(report);
 	if (middle < span.start || middle > span.end)
 		return null;
 	const pixel = sumRange(states, span, from, to);
 	if (pixel.count > 1)
-		return { nodes: describeMany(STATE_TEXTS, lane, pixel, from, to), interval: -1, from, to };
+		return { nodes: describeMany(texts, lane, pixel, from, to), interval: -1, from, to };
 	const interval = findInterval(states, span, from, to);
 	if (interval < 0)
-		return describeNothing(STATE_TEXTS, states, lane, span, middle);
-	const start = states.start[interval];
-	const end = states.end[interval];
-	const [name, text] = STATE_TEXTS[states.kind[interval]];
+		return describeNothing(texts, states, lane, span, middle);
+	return {
+		nodes: describeState(report, states, stacks, lane, interval, MAX_FRAMES),
+		interval,
+		from: states.start[interval],
+		to: states.end[interval],
+	};
+}
+
+/**
+ * @param {import('./report.js').ReportMeta} report
+ * @param {import('./lanes.js').Intervals} states
+ * @param {import('./stacks.js').Stacks | null} stacks
+ * @param {import('./lanes.js').Lane} lane
+ * @param {number} index
+ * @param {number} frames how many to show at most
+ */
+export function describeState(report, states, stacks, lane, index, frames) {
+	const start = states.start[index];
+	const end = states.end[index];
+	const [swatch, text] = stateTexts(report.state_kinds?.[states.kind[index] - 1]);
+	/** @type {HTMLElement[]} */
 	const nodes = [
-		heading(name, text),
+		heading(swatch, text),
 		line('thread', laneName(lane)),
 		line('lasts', formatDuration(end - start)),
 		line('since', formatMoment(start, (end - start) / 100)),
 	];
-	return { nodes, interval, from: start, to: end };
+	if (stacks && states.stack[index] > 0)
+		nodes.push(
+			make('div', 'subject', 'Stack, innermost first'),
+			stackList(stacks, states.stack[index], frames),
+		);
+	return nodes;
 }
 
 /**
@@ -167,7 +194,7 @@ export function describeInterval(report, intervals, lanes, lane, interval) {
 }
 
 /**
- * @param {Record<number, [string, string, string]>} kinds
+ * @param {Record<number, [string, string, string]>} kinds by number
  * @param {import('./lanes.js').Lane} lane
  * @param {{sums: import('./lanes.js').Sums, count: number}} pixel
  * @param {number} from
@@ -193,7 +220,7 @@ function describeMany(kinds, lane, pixel, from, to) {
 }
 
 /**
- * @param {Record<number, [string, string, string]>} kinds
+ * @param {Record<number, [string, string, string]>} kinds by number
  * @param {import('./lanes.js').Intervals} intervals
  * @param {import('./lanes.js').Lane} lane
  * @param {import('./lanes.js').Span} span

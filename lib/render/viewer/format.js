@@ -56,6 +56,16 @@ export function formatShare(part, whole) {
 	return percent.toFixed(1) + NARROW_SPACE + '%';
 }
 
+/** @param {number} bytes */
+export function formatBytes(bytes) {
+	/** @type {[number, string][]} */
+	const units = [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB']];
+	for (const [scale, unit] of units)
+		if (bytes >= scale)
+			return (bytes / scale).toFixed(bytes >= 100 * scale ? 0 : 1) + NARROW_SPACE + unit;
+	return bytes + NARROW_SPACE + 'B';
+}
+
 /** @param {number | null} count */
 export function formatCount(count) {
 	if (count === null)

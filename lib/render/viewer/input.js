@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 /* Wheel, pointer, keys and buttons of the timeline. */
 
-import { byId } from './dom.js';
 import {
-	askFrame,
+	chooseAt,
 	chooseLane,
-	fitView,
+	chooseNothing,
 	hoverAt,
 	hoverEnd,
-	pan,
-	placeAt,
 	stepInterval,
-	zoomAtPixel,
-} from './timeline.js';
+	stepState,
+} from './choose.js';
+import { byId } from './dom.js';
+import { fitView, pan, zoomAtPixel } from './timeline.js';
 
 const ZOOM_STEP = 1.5;
 const PAN_STEP = 0.15;
@@ -108,11 +107,8 @@ function listenToPointer(timeline) {
 	/** @param {PointerEvent} event */
 	const end = (event) => {
 		pane.classList.remove('dragging');
-		if (drag && !drag.moved && event.type === 'pointerup') {
-			const { lane } = placeAt(timeline, drag.x, drag.y);
-			if (lane)
-				chooseLane(timeline, lane.index);
-		}
+		if (drag && !drag.moved && event.type === 'pointerup')
+			chooseAt(timeline, drag.x, drag.y);
 		drag = null;
 	};
 	pane.addEventListener('pointerup', end);
@@ -120,6 +116,11 @@ function listenToPointer(timeline) {
 	pane.addEventListener('pointerleave', hoverEnd);
 	pane.addEventListener('dblclick', () => fitView(timeline));
 	byId('scroller').addEventListener('scroll', hoverEnd);
+}
+
+/** @param {KeyboardEvent} event */
+function isTyping(event) {
+	return /** @type {Element} */ (event.target).tagName === 'INPUT';
 }
 
 /** @param {import('./timeline.js').Timeline} timeline */
@@ -139,11 +140,9 @@ function listenToKeys(timeline) {
 		f: () => fitView(timeline),
 		',': () => stepInterval(timeline, -1),
 		'.': () => stepInterval(timeline, 1),
-		Escape: () => {
-			timeline.interval = -1;
-			hoverEnd();
-			askFrame(timeline);
-		},
+		j: () => stepState(timeline, -1),
+		k: () => stepState(timeline, 1),
+		Escape: () => chooseNothing(timeline),
 	};
 	/* These scroll the page when the timeline has not the focus. */
 	/** @type {Record<string, () => void>} */
@@ -156,7 +155,7 @@ function listenToKeys(timeline) {
 		End: () => pan(timeline, 1e9),
 	};
 	document.addEventListener('keydown', (event) => {
-		if (event.ctrlKey || event.metaKey || event.altKey)
+		if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event))
 			return;
 		const inside = plot.contains(/** @type {Node} */ (event.target));
 		const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;

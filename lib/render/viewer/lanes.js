@@ -9,15 +9,10 @@ import { readColumn } from './columns.js';
 
 export const KIND_WAIT = 1;
 export const KIND_HAS = 2;
-export const KIND_UNKNOWN = 3; /* in both lists */
+export const KIND_UNKNOWN = 3;
 
-export const STATE_RUNNABLE = 1;
-export const STATE_RUNNING = 2;
-export const STATE_SLEEP_GIL = 4; /* a sleep of which nothing is known lies between the others */
-
-/* Numbers that kinds have; 0 is what is not in the list. */
+/* Numbers that kinds have; 0 is what is not in the list. Of states, see the report's state_kinds. */
 const GIL_KINDS = 4;
-const STATE_KINDS = 5;
 
 /* Sums are kept at every 32nd interval: the rest is added when asked. */
 const BLOCK_SHIFT = 5;
@@ -50,6 +45,7 @@ const BLOCK_MASK = (1 << BLOCK_SHIFT) - 1;
  * @property {Float64Array} end
  * @property {Uint8Array} kind
  * @property {Uint32Array | Uint16Array} gil number of the GIL + 1; 0 when it is not known; of states none
+ * @property {Uint32Array} stack of states, where stacks were recorded; 0 when it is not known
  * @property {Float64Array[]} sums by kind: time in the intervals before each block
  */
 
@@ -117,15 +113,25 @@ export async function readStates(report, lanes) {
 	const end = new Float64Array(count);
 	const kind = new Uint8Array(count);
 
+	const kinds = report.state_kinds ?? [];
+	const stack = new Uint32Array(report.stacks ? count : 0);
+
 	await readColumn('state-kind', kind);
 	await readColumn('state-gap', start);
 	await readColumn('state-length', end);
+	if (report.stacks)
+		await readColumn('state-stack', stack);
+	/* As they stand in the list of kinds, from 1 on. */
+	const places = new Uint8Array(256);
+	kinds.forEach(({ number }, place) => (places[number] = place + 1));
+	for (let i = 0; i < count; i++)
+		kind[i] = places[kind[i]];
 	addUp(
 		start,
 		end,
 		lanes.flatMap((lane) => lane.states ?? []),
 	);
-	return makeIntervals(start, end, kind, new Uint16Array(0), STATE_KINDS);
+	return makeIntervals(start, end, kind, new Uint16Array(0), kinds.length + 1, stack);
 }
 
 /**
@@ -150,9 +156,10 @@ function addUp(start, end, spans) {
  * @param {Uint8Array} kind
  * @param {Uint32Array | Uint16Array} gil
  * @param {number} kinds
+ * @param {Uint32Array} [stack]
  * @returns {Intervals}
  */
-export function makeIntervals(start, end, kind, gil, kinds) {
+export function makeIntervals(start, end, kind, gil, kinds, stack = new Uint32Array(0)) {
 	const blocks = (start.length >> BLOCK_SHIFT) + 1;
 	const sums = Array.from({ length: kinds }, (_, k) => new Float64Array(k === 0 ? 0 : blocks));
 	const total = noSums(kinds);
@@ -167,7 +174,7 @@ export function makeIntervals(start, end, kind, gil, kinds) {
 	if ((start.length & BLOCK_MASK) === 0)
 		for (let k = 1; k < kinds; k++)
 			sums[k][blocks - 1] = total[k];
-	return { start, end, kind, gil, sums };
+	return { start, end, kind, gil, stack, sums };
 }
 
 /**

@@ -5,13 +5,18 @@
  */
 
 import { showBlame } from './blame.js';
+import { chooseLane } from './choose.js';
 import { byId } from './dom.js';
+import { readFlame } from './flame.js';
+import { listenToFlame } from './flame_input.js';
 import { notice, showHead } from './head.js';
 import { listen } from './input.js';
 import { KIND_UNKNOWN, makeLanes, readIntervals, readStates } from './lanes.js';
+import { readMemory } from './memory.js';
 import { isWhole, readReport, watchesGil } from './report.js';
-import { showTable } from './table.js';
-import { askFrame, chooseLane, makeTimeline } from './timeline.js';
+import { readStacks } from './stacks.js';
+import { showStates, showTable } from './table.js';
+import { askFrame, makeTimeline, showMemory } from './timeline.js';
 
 /** @param {string} text */
 function giveUp(text) {
@@ -27,16 +32,19 @@ function start() {
 	byId('dead').remove();
 	byId('main').hidden = false;
 	showHead(report);
-	showTable(report, (process, thread) => {
+	/** @type {import('./table.js').Choose} */
+	const choose = (process, thread) => {
 		const lane = lanes.find((candidate) => candidate.process === process && candidate.thread === thread);
 		if (lane) {
 			chooseLane(timeline, lane.index);
 			byId('timeline').scrollIntoView({ block: 'nearest' });
 		}
-	});
+	};
+	showTable(report, choose);
+	showStates(report, choose);
 	showBlame(report);
 	byId('timeline').hidden = lanes.length === 0 || !(watchesGil(report) || report.states !== undefined);
-	const timeline = makeTimeline(report, lanes);
+	const timeline = makeTimeline(report, lanes, (index) => chooseLane(timeline, index));
 	listen(timeline);
 
 	const finish = async () => {
@@ -51,11 +59,15 @@ function start() {
 		try {
 			const intervals = await readIntervals(report, lanes);
 			timeline.states = await readStates(report, lanes);
+			timeline.stacks = await readStacks(report);
+			showMemory(timeline, await readMemory(report));
 			timeline.intervals = intervals;
 			byId('loading').remove();
-			byId('legend-unknown').hidden =
-				!intervals.kind.includes(KIND_UNKNOWN) && !timeline.states?.kind.includes(KIND_UNKNOWN);
+			byId('legend-unknown').hidden = !intervals.kind.includes(KIND_UNKNOWN);
 			askFrame(timeline);
+			const flame = await readFlame(report, timeline.stacks);
+			if (flame)
+				listenToFlame(flame);
 		} catch (error) {
 			giveUp(`The timeline of this page is damaged: ${error instanceof Error ? error.message : error}`);
 		}

@@ -6,16 +6,14 @@
  * intervals, and nothing that happened is invisible.
  *
  * Kinds differ by texture as well as by colour: held and running are plain, waiting is striped aslant,
- * runnable upright, a sleep for the GIL lies in lines, unknown is dotted.
+ * runnable upright, a sleep for the GIL lies in lines, one for a lock is striped the other way, other
+ * sleeps are dashed, chequered or a grid, unknown is dotted.
  */
 
 import {
 	KIND_HAS,
 	KIND_UNKNOWN,
 	KIND_WAIT,
-	STATE_RUNNABLE,
-	STATE_RUNNING,
-	STATE_SLEEP_GIL,
 	addSums,
 	firstEndingAfter,
 	noSums,
@@ -46,6 +44,11 @@ const ROUNDING = 1e-6;
  */
 
 /**
+ * A bar that is wide enough for a label: columns of pixels.
+ * @typedef {{index: number, x0: number, x1: number}} Block
+ */
+
+/**
  * @typedef {object} Palette
  * @property {number} background
  * @property {number} alive
@@ -60,6 +63,15 @@ const ROUNDING = 1e-6;
  * @property {number} runnableStripe
  * @property {number} sleepGil
  * @property {number} sleepGilLine
+ * @property {number} sleepLock
+ * @property {number} sleepLockStripe
+ * @property {number} sleepPause
+ * @property {number} sleepPauseDash
+ * @property {number} sleepIo
+ * @property {number} sleepIoCheck
+ * @property {number} sleepDisk
+ * @property {number} sleepDiskGrid
+ * @property {number} memory
  */
 
 /**
@@ -77,9 +89,10 @@ export function parseColour(text) {
  * @param {number} scale device pixels for one of CSS
  * @param {Palette} palette
  * @param {ArrayBufferLike} buffer of the image
+ * @param {string[]} [looks] of the kinds of states, from 1 on: the swatches that they look like
  * @returns {Raster}
  */
-export function makeRaster(width, height, scale, palette, buffer) {
+export function makeRaster(width, height, scale, palette, buffer, looks = []) {
 	const period = Math.round(6 * scale);
 	const stripe = Math.max(1, Math.round(1.8 * scale));
 	const half = Math.round(3 * scale);
@@ -103,14 +116,37 @@ export function makeRaster(width, height, scale, palette, buffer) {
 		(x + y) % period < stripe ? palette.waitStripe : palette.wait,
 	);
 	gil.rows[KIND_UNKNOWN] = unknown;
+	const dash = 2 * half;
+	/** @type {Record<string, Uint32Array[]>} */
+	const textures = {
+		running: plain(palette.running),
+		runnable: texture(1, (x) => (x % (half + dot) < stripe ? palette.runnableStripe : palette.runnable)),
+		unknown,
+		'sleep-gil': texture(half, (_, y) => (y < dot ? palette.sleepGilLine : palette.sleepGil)),
+		'sleep-lock': texture(period, (x, y) =>
+			(x + period - y) % period < stripe ? palette.sleepLockStripe : palette.sleepLock,
+		),
+		'sleep-pause': texture(dash, (x, y) =>
+			y % half === 0 && (x + (y < half ? 0 : dash)) % (2 * dash) < dash
+				? palette.sleepPauseDash
+				: palette.sleepPause,
+		),
+		'sleep-io': texture(dash, (x, y) =>
+			(Math.floor(x / half) + Math.floor(y / half)) % 2 ? palette.sleepIoCheck : palette.sleepIo,
+		),
+		'sleep-disk': texture(half + dot, (x, y) =>
+			x % (half + dot) < dot || y < dot ? palette.sleepDiskGrid : palette.sleepDisk,
+		),
+		no: plain(palette.alive),
+	};
 	/** @type {Brush} */
-	const states = { order: [STATE_RUNNING, STATE_RUNNABLE, STATE_SLEEP_GIL, KIND_UNKNOWN], rows: [] };
-	states.rows[STATE_RUNNING] = plain(palette.running);
-	states.rows[STATE_RUNNABLE] = texture(1, (x) =>
-		x % (half + dot) < stripe ? palette.runnableStripe : palette.runnable,
-	);
-	states.rows[STATE_SLEEP_GIL] = texture(half, (_, y) => (y < dot ? palette.sleepGilLine : palette.sleepGil));
-	states.rows[KIND_UNKNOWN] = unknown;
+	const states = { order: [], rows: [] };
+	looks.forEach((look, place) => {
+		states.rows[place + 1] = textures[look];
+		/* What looks like nothing is not drawn where it is narrow. */
+		if (look !== 'no')
+			states.order.push(place + 1);
+	});
 	return {
 		pixels: new Uint32Array(buffer),
 		width,
@@ -193,13 +229,17 @@ function fillColumn(raster, brush, x, top, bottom, sums, column_ns) {
  * @param {import('./view.js').View} view
  * @param {number} top
  * @param {number} bottom
+ * @param {number} [wide] columns of pixels that a block to be told has at least
+ * @returns {Block[]} those
  */
-export function drawLane(raster, brush, intervals, span, view, top, bottom) {
+export function drawLane(raster, brush, intervals, span, view, top, bottom, wide = Infinity) {
 	const { start, end, kind } = intervals;
 	const { width } = raster;
 	/* All before this moment has been drawn. */
 	let done = view.from;
 	let i = firstEndingAfter(intervals, span.first, span.last, view.from);
+	/** @type {Block[]} */
+	const blocks = [];
 
 	while (i < span.last && start[i] < view.to) {
 		const x = Math.floor(pixelAt(view, Math.max(start[i], done)) + ROUNDING);
@@ -210,6 +250,8 @@ export function drawLane(raster, brush, intervals, span, view, top, bottom) {
 		if (start[i] <= from && end[i] >= to) {
 			const x1 = Math.min(width, Math.floor(pixelAt(view, end[i]) + ROUNDING));
 			fillRows(raster, x, top, Math.max(x + 1, x1), bottom, brush.rows[kind[i]]);
+			if (x1 - x >= wide)
+				blocks.push({ index: i, x0: x, x1 });
 			done = Math.max(to, timeAt(view, x1));
 			if (end[i] <= done)
 				i++;
@@ -220,6 +262,7 @@ export function drawLane(raster, brush, intervals, span, view, top, bottom) {
 		done = to;
 		i = behind;
 	}
+	return blocks;
 }
 
 /**
@@ -259,7 +302,7 @@ function drawColumn(raster, brush, intervals, x, top, bottom, i, behind, last, f
 		return;
 	}
 	let most = 0;
-	let most_ns = to - from - sums.reduce((sum, ns) => sum + ns, 0);
+	let most_ns = to - from - brush.order.reduce((sum, candidate) => sum + sums[candidate], 0);
 	for (const candidate of brush.order) {
 		if (sums[candidate] <= 0 || sums[candidate] < most_ns)
 			continue;

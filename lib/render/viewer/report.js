@@ -91,6 +91,26 @@
  * @property {number} end_ns
  * @property {number} intervals how many of the columns' values are its own
  * @property {number} [states] likewise, of the columns of states, when they were recorded
+ * @property {[string, number][]} [counts] what was counted of it
+ * @property {[string, number][]} [reasons] what it slept for, and how long
+ */
+
+/**
+ * A kind of state that occurs.
+ * @typedef {object} StateKind
+ * @property {number} number in the column of kinds
+ * @property {'running' | 'runnable' | 'sleeping' | 'uninterruptible' | 'unknown'} state
+ * @property {string | null} name "S(read)"; null of running
+ * @property {string | null} reason "read", of sleeps
+ */
+
+/**
+ * How many values the columns of stacks have.
+ * @typedef {object} StackCounts
+ * @property {number} stacks
+ * @property {number} frames
+ * @property {number} off_cpu nodes of the flame graph but the root
+ * @property {number} off_gil likewise
  */
 
 /**
@@ -105,6 +125,9 @@
  * @property {string[]} gils address of each, by the number in the gil column
  * @property {number} intervals
  * @property {number} [states] when they were recorded
+ * @property {StateKind[]} [state_kinds] likewise, in the order in which they are shown
+ * @property {StackCounts} [stacks] when they were recorded
+ * @property {{process: number, points: number}[]} [memory] of the summary's processes, when it is known
  */
 
 /** @returns {ReportMeta} */

@@ -4,13 +4,14 @@
  * lanes that are on the screen into one image.
  */
 
-import { describeInterval, describePlace, describeState, laneName } from './details.js';
+import { laneName } from './details.js';
 import { byId, make } from './dom.js';
-import { formatDuration, formatMoment, formatName, formatShare, visibleText } from './format.js';
-import { firstEndingAfter } from './lanes.js';
+import { formatBytes, formatDuration, formatName, formatShare, visibleText } from './format.js';
+import { drawMemory } from './memory.js';
 import { knownStateTime, knownTime, watchesGil } from './report.js';
 import { drawLane, fillPlain, makeRaster, parseColour } from './raster.js';
 import { fullLabel, roundStep, tickBase, tickLabel, tickTimes } from './ruler.js';
+import { legendOf, lookOf, stateLabel } from './states.js';
 import { panBy, pixelAt, setRange, timeAt, zoomAt } from './view.js';
 
 /* Of CSS. The style sheet has the same. */
@@ -19,11 +20,15 @@ const BAR_TOP = 4;
 const BAR_HEIGHT = 20;
 /* The bar of states, where there is one: it makes each lane so much higher. */
 const STATE_TOP = 26;
-const STATE_HEIGHT = 12;
-const STATE_EXTRA = 16;
+const STATE_HEIGHT = 14;
+const STATE_EXTRA = 18;
 /* Without a bar of the GIL above it, it has the place of both. */
 const STATE_ALONE_HEIGHT = STATE_TOP + STATE_HEIGHT - BAR_TOP;
-const HEADING_HEIGHT = 26;
+export const HEADING_HEIGHT = 26;
+const MEMORY_HEIGHT = 34;
+const MEMORY_TOP = 3;
+/* A bar of this width has room for a label. */
+const LABEL_WIDTH = 26;
 const TICK_DISTANCE = 96;
 
 /**
@@ -34,19 +39,30 @@ const TICK_DISTANCE = 96;
  */
 
 /**
+ * @typedef {object} MemoryRow
+ * @property {import('./report.js').Process} process
+ * @property {number} top
+ * @property {HTMLElement} label
+ * @property {import('./memory.js').Memory | null} memory null until it has been read
+ */
+
+/**
  * @typedef {object} Timeline
  * @property {import('./report.js').ReportMeta} report
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {import('./lanes.js').Intervals | null} intervals null until they have been decoded
  * @property {import('./lanes.js').Intervals | null} states null until then, and when there are none
+ * @property {import('./stacks.js').Stacks | null} stacks of the states, likewise
  * @property {boolean} hasGil whether there are bars of the GIL
  * @property {number} laneHeight
  * @property {import('./view.js').View} view
  * @property {Row[]} rows by lane
+ * @property {MemoryRow[]} memoryRows
  * @property {number} height of all rows
  * @property {number} scale device pixels for one of CSS
  * @property {number} chosen lane, or -1
  * @property {number} interval chosen, or -1
+ * @property {number} state chosen, or -1
  * @property {boolean} waiting for a frame
  * @property {import('./raster.js').Raster | null} raster
  * @property {ImageData | null} image
@@ -55,32 +71,38 @@ const TICK_DISTANCE = 96;
 /**
  * @param {import('./report.js').ReportMeta} report
  * @param {import('./lanes.js').Lane[]} lanes
+ * @param {(index: number) => void} choose what a click at a lane's label does
  */
-export function makeTimeline(report, lanes) {
+export function makeTimeline(report, lanes, choose) {
 	/** @type {Timeline} */
 	const timeline = {
 		report,
 		lanes,
 		intervals: null,
 		states: null,
+		stacks: null,
 		hasGil: watchesGil(report),
 		laneHeight: LANE_HEIGHT + (report.states === undefined ? 0 : STATE_EXTRA),
 		view: { from: 0, to: 1, width: 1, duration: report.duration_ns },
 		rows: [],
+		memoryRows: [],
 		height: 0,
 		scale: 1,
 		chosen: -1,
 		interval: -1,
+		state: -1,
 		waiting: false,
 		raster: null,
 		image: null,
 	};
 	byId('plot').classList.toggle('with-states', report.states !== undefined);
 	byId('legend-states').hidden = report.states === undefined;
-	for (const id of ['legend-gil', 'corner-waits', 'legend-sleep-gil'])
+	byId('keys-states').hidden = report.states === undefined;
+	for (const id of ['legend-gil', 'corner-waits'])
 		byId(id).hidden = !timeline.hasGil;
+	showLegend(timeline);
 	fitView(timeline);
-	makeLabels(timeline);
+	makeLabels(timeline, choose);
 	const observer = new ResizeObserver(() => resize(timeline));
 	observer.observe(byId('window'));
 	byId('scroller').addEventListener('scroll', () => askFrame(timeline));
@@ -89,14 +111,45 @@ export function makeTimeline(report, lanes) {
 	return timeline;
 }
 
+/**
+ * One entry for each look of states.
+ * @param {Timeline} timeline
+ */
+function showLegend(timeline) {
+	const kinds = timeline.report.state_kinds ?? [];
+	/* Without stacks, sleeps are what lies between. */
+	for (const { look, reasons } of legendOf(kinds, !timeline.report.stacks)) {
+		/* The reasons are what is written into the bars. */
+		const entry = make('li', '', make('span', 'swatch ' + look.swatch), reasons.join(', ') || look.legend);
+		entry.title = look.text;
+		byId('legend-states').append(entry);
+	}
+}
+
+/**
+ * What has been decoded.
+ * @param {Timeline} timeline
+ * @param {import('./memory.js').Memory[]} memories
+ */
+export function showMemory(timeline, memories) {
+	for (const row of timeline.memoryRows) {
+		row.memory = memories.find((memory) => memory.process === row.process) ?? null;
+		if (row.memory)
+			row.label.append(make('span', 'most', `≤ ${formatBytes(row.memory.most)}`));
+	}
+}
+
 /** @param {Timeline} timeline */
 export function fitView(timeline) {
 	setRange(timeline.view, 0, timeline.report.duration_ns);
 	askFrame(timeline);
 }
 
-/** @param {Timeline} timeline */
-function makeLabels(timeline) {
+/**
+ * @param {Timeline} timeline
+ * @param {(index: number) => void} choose
+ */
+function makeLabels(timeline, choose) {
 	const labels = byId('labels');
 	let top = 0;
 	/** @type {import('./report.js').Process | null} */
@@ -109,6 +162,7 @@ function makeLabels(timeline) {
 				make('div', 'process', make('bdi', '', visibleText(command)), ` pid ${pid}`),
 			);
 			top += HEADING_HEIGHT;
+			top = makeMemoryLabel(timeline, process, top);
 		}
 		const { thread } = lane;
 		const label = make(
@@ -133,13 +187,29 @@ function makeLabels(timeline) {
 			label.title += `${timeline.hasGil ? ',' : ':'} was on a CPU ${running}`;
 		}
 		label.dataset.lane = String(lane.index);
-		label.addEventListener('click', () => chooseLane(timeline, lane.index));
+		label.addEventListener('click', () => choose(lane.index));
 		labels.append(label);
 		timeline.rows.push({ lane, top, label });
 		top += timeline.laneHeight;
 	}
 	timeline.height = top;
 	byId('lanes').style.height = top + 'px';
+}
+
+/**
+ * @param {Timeline} timeline
+ * @param {import('./report.js').Process} process
+ * @param {number} top
+ * @returns {number} where the next row is
+ */
+function makeMemoryLabel(timeline, process, top) {
+	const { memory, summary } = timeline.report;
+	if (!memory?.some((part) => summary.processes[part.process] === process))
+		return top;
+	const label = make('div', 'memory-label', make('span', '', 'resident memory'));
+	byId('labels').append(label);
+	timeline.memoryRows.push({ process, top, label, memory: null });
+	return top + MEMORY_HEIGHT;
 }
 
 /** @param {Timeline} timeline */
@@ -186,8 +256,18 @@ function resize(timeline) {
 			runnableStripe: colour('--runnable-stripe'),
 			sleepGil: colour('--sleep-gil'),
 			sleepGilLine: colour('--sleep-gil-line'),
+			sleepLock: colour('--sleep-lock'),
+			sleepLockStripe: colour('--sleep-lock-stripe'),
+			sleepPause: colour('--sleep-pause'),
+			sleepPauseDash: colour('--sleep-pause-dash'),
+			sleepIo: colour('--sleep-io'),
+			sleepIoCheck: colour('--sleep-io-check'),
+			sleepDisk: colour('--sleep-disk'),
+			sleepDiskGrid: colour('--sleep-disk-grid'),
+			memory: colour('--memory'),
 		},
 		timeline.image.data.buffer,
+		(timeline.report.state_kinds ?? []).map((kind) => lookOf(kind).swatch),
 	);
 	askFrame(timeline);
 }
@@ -265,14 +345,58 @@ export function drawFrame(timeline) {
 		const x = Math.min(raster.width - 1, Math.round(pixelAt(view, time)));
 		fillPlain(raster, x, 0, x + 1, raster.height, raster.palette.grid);
 	}
-	for (const bar of visible.flatMap(bars))
-		if (bar.list)
-			drawLane(raster, bar.brush, bar.list, bar.span, view, bar.edges[0], bar.edges[1]);
+	for (const { memory, top } of timeline.memoryRows)
+		if (memory && top + MEMORY_HEIGHT > scroll && (top - scroll) * scale < raster.height)
+			drawMemory(
+				raster,
+				memory,
+				view,
+				Math.round((top + MEMORY_TOP - scroll) * scale),
+				Math.round((top + MEMORY_HEIGHT - MEMORY_TOP - scroll) * scale),
+			);
+	/** @type {{block: import('./raster.js').Block, middle: number}[]} */
+	const labels = [];
+	for (const { brush, list, span, edges: [top, bottom] } of visible.flatMap(bars)) {
+		if (!list)
+			continue;
+		const wide = list === timeline.states && bottom - top >= 10 * scale ? LABEL_WIDTH * scale : Infinity;
+		for (const block of drawLane(raster, brush, list, span, view, top, bottom, wide))
+			labels.push({ block, middle: (top + bottom) / 2 });
+	}
 	context.putImageData(image, 0, 0);
+	drawLabels(timeline, context, labels);
 	drawRuler(timeline, ticks, step);
 	placeMark(timeline);
 	byId('range').textContent =
 		`${formatDuration(view.to - view.from)} of ${formatDuration(view.duration)}`;
+}
+
+/**
+ * Writes the reasons of sleeps into their bars.
+ * @param {Timeline} timeline
+ * @param {CanvasRenderingContext2D} context
+ * @param {{block: import('./raster.js').Block, middle: number}[]} labels
+ */
+function drawLabels(timeline, context, labels) {
+	const { states, scale, report } = timeline;
+	const style = getComputedStyle(byId('window'));
+	const paper = style.getPropertyValue('--plot');
+	const ink = style.getPropertyValue('--ink');
+	const height = 11 * scale;
+
+	context.font = `${9.5 * scale}px ${style.fontFamily}`;
+	context.textBaseline = 'middle';
+	for (const { block, middle } of labels) {
+		const text = stateLabel(report.state_kinds?.[(states?.kind[block.index] ?? 0) - 1]);
+		const width = text && context.measureText(text).width + 5 * scale;
+		if (!text || Number(width) > block.x1 - block.x0 - 4 * scale)
+			continue;
+		const x = block.x0 + 3 * scale;
+		context.fillStyle = paper;
+		context.fillRect(x, Math.round(middle - height / 2), Number(width), Math.round(height));
+		context.fillStyle = ink;
+		context.fillText(text, x + 2.5 * scale, middle + 0.5 * scale);
+	}
 }
 
 /**
@@ -322,141 +446,38 @@ export function placeAt(timeline, x, y) {
 	const row = timeline.rows.find(
 		(candidate) => height >= candidate.top && height < candidate.top + timeline.laneHeight,
 	);
+	const memoryRow = timeline.memoryRows.find(
+		({ top }) => height >= top && height < top + MEMORY_HEIGHT,
+	);
 	const pixel = Math.floor(x * timeline.scale);
 	return {
 		lane: row ? row.lane : null,
+		memory: memoryRow?.memory ?? null,
 		span: row && (!timeline.hasGil || height >= row.top + STATE_TOP) ? row.lane.states : null,
 		from: timeAt(timeline.view, pixel),
 		to: timeAt(timeline.view, pixel + 1),
 	};
 }
 
-/**
- * Shows what is at a place of the window, beside the pointer.
- * @param {Timeline} timeline
- * @param {number} x
- * @param {number} y
- */
-export function hoverAt(timeline, x, y) {
-	const { report, intervals, states, lanes } = timeline;
-	const { lane, span, from, to } = placeAt(timeline, x, y);
-	const place =
-		lane && span && states
-			? describeState(states, lane, span, from, to)
-			: lane && intervals
-				? describePlace(report, intervals, lanes, lane, from, to)
-				: null;
-	const cursor = byId('cursor');
-	const hover = byId('hover');
-
-	cursor.hidden = false;
-	cursor.style.left = x + 'px';
-	cursor.dataset.time = formatMoment(from, to - from);
-	cursor.classList.toggle('flipped', x > byId('window').clientWidth - 130);
-	hover.hidden = place === null;
-	if (!place)
-		return;
-	hover.replaceChildren(...place.nodes);
-	const box = byId('window').getBoundingClientRect();
-	const left = box.left + x + 16;
-	const top = box.top + y + 18;
-	const { innerWidth, innerHeight } = window;
-	hover.style.left = Math.max(4, left + hover.offsetWidth > innerWidth - 8 ? left - hover.offsetWidth - 32 : left) + 'px';
-	hover.style.top = Math.max(4, top + hover.offsetHeight > innerHeight - 8 ? top - hover.offsetHeight - 36 : top) + 'px';
-}
-
-export function hoverEnd() {
-	byId('cursor').hidden = true;
-	byId('hover').hidden = true;
-}
-
 /** @param {Timeline} timeline */
 function placeMark(timeline) {
 	const mark = byId('mark');
-	const { intervals, interval, chosen, view, scale } = timeline;
-	mark.hidden = interval < 0 || !intervals;
-	if (mark.hidden || !intervals)
+	const { chosen, view, scale, hasGil } = timeline;
+	const isState = timeline.state >= 0;
+	const list = isState ? timeline.states : timeline.intervals;
+	const marked = isState ? timeline.state : timeline.interval;
+	mark.hidden = marked < 0 || !list;
+	if (mark.hidden || !list)
 		return;
-	const x0 = Math.max(-4, pixelAt(view, intervals.start[interval]) / scale);
-	const x1 = Math.min(view.width / scale + 4, pixelAt(view, intervals.end[interval]) / scale);
+	const x0 = Math.max(-4, pixelAt(view, list.start[marked]) / scale);
+	const x1 = Math.min(view.width / scale + 4, pixelAt(view, list.end[marked]) / scale);
+	const top = isState && hasGil ? STATE_TOP : BAR_TOP;
+	const height = isState ? (hasGil ? STATE_HEIGHT : STATE_ALONE_HEIGHT) : BAR_HEIGHT;
 	mark.hidden = x1 < x0;
 	mark.style.left = x0 - 1 + 'px';
 	mark.style.width = Math.max(2, x1 - x0) + 2 + 'px';
-	mark.style.top = timeline.rows[chosen].top + BAR_TOP - 2 - byId('scroller').scrollTop + 'px';
-}
-
-/**
- * Marks a lane and brings it into the window.
- * @param {Timeline} timeline
- * @param {number} index
- */
-export function chooseLane(timeline, index) {
-	const scroller = byId('scroller');
-	if (timeline.rows.length === 0)
-		return;
-	timeline.chosen = Math.min(timeline.rows.length - 1, Math.max(0, index));
-	timeline.interval = -1;
-	const { top, lane } = timeline.rows[timeline.chosen];
-	for (const row of timeline.rows)
-		row.label.classList.toggle('chosen', row.lane === lane);
-	if (top - HEADING_HEIGHT < scroller.scrollTop)
-		scroller.scrollTop = top - HEADING_HEIGHT;
-	else if (top + timeline.laneHeight > scroller.scrollTop + scroller.clientHeight)
-		scroller.scrollTop = top + timeline.laneHeight - scroller.clientHeight;
-	byId('place').textContent = laneName(lane);
-	askFrame(timeline);
-}
-
-/**
- * Marks an interval of the chosen lane, moves the view to it when it is out of sight, and tells it.
- * @param {Timeline} timeline
- * @param {number} interval
- */
-function chooseInterval(timeline, interval) {
-	const { intervals, view, report, lanes } = timeline;
-	if (!intervals)
-		return;
-	const start = intervals.start[interval];
-	const end = intervals.end[interval];
-	timeline.interval = interval;
-	if (start < view.from || end > view.to) {
-		const length = Math.max(view.to - view.from, (end - start) * 1.2);
-		setRange(view, (start + end - length) / 2, (start + end + length) / 2);
-	}
-	const lane = timeline.rows[timeline.chosen].lane;
-	const nodes = describeInterval(report, intervals, lanes, lane, interval);
-	byId('place').textContent = nodes.map((node) => node.textContent).join(', ');
-	drawFrame(timeline);
-
-	const hover = byId('hover');
-	const mark = byId('mark').getBoundingClientRect();
-	hover.replaceChildren(...nodes);
-	hover.hidden = false;
-	hover.style.left = Math.max(4, Math.min(mark.left, window.innerWidth - hover.offsetWidth - 8)) + 'px';
-	hover.style.top =
-		(mark.bottom + 8 + hover.offsetHeight < window.innerHeight
-			? mark.bottom + 8
-			: mark.top - 8 - hover.offsetHeight) + 'px';
-}
-
-/**
- * Goes to the next interval of the chosen lane (DIRECTION 1), or to the one before (-1).
- * @param {Timeline} timeline
- * @param {number} direction
- */
-export function stepInterval(timeline, direction) {
-	const { intervals, view } = timeline;
-	if (!intervals || timeline.rows.length === 0)
-		return;
-	if (timeline.chosen < 0)
-		chooseLane(timeline, 0);
-	const { lane } = timeline.rows[timeline.chosen];
-	const next =
-		timeline.interval < 0
-			? firstEndingAfter(intervals, lane.first, lane.last, view.from)
-			: timeline.interval + direction;
-	if (next >= lane.first && next < lane.last)
-		chooseInterval(timeline, next);
+	mark.style.top = timeline.rows[chosen].top + top - 2 - byId('scroller').scrollTop + 'px';
+	mark.style.height = height + 4 + 'px';
 }
 
 /**
