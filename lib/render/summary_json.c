@@ -81,7 +81,6 @@ static json_t *state_json(const struct gt_report *report, const struct gt_thread
 
 	if (!report->trace->has_states)
 		return json_null();
-	knows_gil = knows_gil || (has_stacks && report->trace->without_gil);
 	object = json_object();
 	gt_json_set(&object, "running_ns", gt_json_integer(stats->running_ns));
 	gt_json_set(&object, "runnable_ns", gt_json_integer(stats->runnable_ns));
@@ -214,7 +213,8 @@ static json_t *thread_json(const struct gt_report *report, uint32_t index)
 	gt_json_set(&object, "wait_max_ns", figure_if(has_waits, stats->wait_max_ns));
 	gt_json_set(&object, "wait_p50_ns", figure_if(has_waits, stats->wait_p50_ns));
 	gt_json_set(&object, "wait_p99_ns", figure_if(has_waits, stats->wait_p99_ns));
-	gt_json_set(&object, "state", state_json(report, stats, is_known));
+	gt_json_set(&object, "state",
+		    state_json(report, stats, gt_report_knows_gil_sleep(report, index)));
 	gt_json_set(&object, "counters", thread_counters_json(report, index));
 	return object;
 }

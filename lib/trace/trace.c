@@ -448,6 +448,9 @@ int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event)
 	struct gt_machine *machine = trace->machine;
 	int r;
 
+	/* About a whole life, and told when that is over: the trace may have ended before. */
+	if (event->type == GT_EVENT_COUNT)
+		return event_count(trace, event);
 	if (event->time_ns > machine->now_ns) {
 		if (machine->now_ns == 0)
 			begin(trace, event->time_ns);
@@ -490,9 +493,6 @@ int gt_trace_feed(struct gt_trace *trace, const struct gt_event *event)
 	case GT_EVENT_WAKEUPS_LOST:
 		trace->wakeups_lost += event->gap.count;
 		r = 0;
-		break;
-	case GT_EVENT_COUNT:
-		r = event_count(trace, event);
 		break;
 	case GT_EVENT_MEMORY:
 		r = event_memory(trace, event);

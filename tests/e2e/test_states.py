@@ -1,0 +1,156 @@
+"""What threads that do not run wait for: states with stacks, by themselves and beside the probes."""
+
+import subprocess
+
+import pytest
+
+from timeline import overlap_ns
+
+SECOND = 10**9
+STATES = ["--state-detect"]
+STACKS_ALONE = ["--no-gil-detect"]
+# What each wait of tests/workloads/sleep_reasons.py is called.
+NAMES = {
+    "sleep": "S(sleep)",
+    "lock": "S(lock)",
+    "lock_with_timeout": "S(lock)",
+    "queue_get": "S(lock)",
+    "select_pipe": "S(poll)",
+    "poll_pipe": "S(poll)",
+    "epoll_pipe": "S(poll)",
+    "read_pipe": "S(read)",
+    "write_pipe": "S(write)",
+    "receive": "S(recv)",
+    "accept": "S(accept)",
+    "child": "S(wait)",
+}
+
+
+def threads_of(summary):
+    return [thread for process in summary["processes"] for thread in process["threads"]]
+
+
+def check_nothing_lost(summary):
+    assert (summary["lost"], summary["state_lost"], summary["wakeups_lost"]) == (0, 0, 0)
+    for thread in threads_of(summary):
+        assert thread["state"]["unknown_ns"] == 0
+        parts = ("running_ns", "runnable_ns", "sleep_ns", "disk_ns")
+        assert sum(thread["state"][part] for part in parts) == thread["total_ns"]
+
+
+def test_sleeps_cover_the_waits_for_the_gil(giltrace, any_interpreter):
+    """And stacks alone, of another run, tell the same."""
+    sums = {}
+    for options in (STATES, STACKS_ALONE):
+        result = giltrace.workload(any_interpreter, "busy_threads", 2, 2, options=options)
+        result.timeline.check()
+        check_nothing_lost(result.summary)
+        sums[options[0]] = 0
+        for window in result.facts["busy"]:
+            thread = result.timeline.threads[window["tid"]]
+            sums[options[0]] += thread["state"]["sleep"].get("GIL", 0)
+            if options == STATES:
+                share = thread["state"]["sleep_gil_ns"] / thread["gil_wait_ns"]
+                assert 0.90 <= share <= 1, "the rest of the wait is on a CPU, or runnable"
+            else:
+                assert thread["gil_wait_ns"] is None and thread["has_gil_ns"] is None
+                assert thread["state"]["sleep_gil_ns"] == thread["state"]["sleep"]["GIL"]
+        if options == STATES:
+            compared, disagreed = (
+                result.summary[key] for key in ("sleeps_compared", "sleeps_disagreed")
+            )
+            assert compared > 100 and disagreed <= 0.02 * compared
+    by_probes, by_stacks = (sums[options[0]] for options in (STATES, STACKS_ALONE))
+    whole = 2 * 2 * SECOND
+    assert abs(by_probes - by_stacks) <= 0.05 * whole, "within 5 % of the run"
+
+
+def is_on_a_disk(folder):
+    done = subprocess.run(
+        ["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip() not in ("tmpfs", "ramfs", "overlayfs")
+
+
+@pytest.mark.parametrize("options", [STATES, STACKS_ALONE], ids=["beside-probes", "stacks-alone"])
+def test_each_wait_has_its_reason(giltrace, any_interpreter, options):
+    folder = giltrace.folder_for(any_interpreter)
+    result = giltrace.workload(
+        any_interpreter,
+        "sleep_reasons",
+        0.4,
+        any_interpreter.inside(folder),
+        options=options,
+    )
+    result.timeline.check()
+    check_nothing_lost(result.summary)
+    wrong = {}
+    for wait, name in NAMES.items():
+        window = result.facts[wait]
+        share = result.timeline.named(window, name) / (window["end_ns"] - window["start_ns"])
+        if share < 0.95:
+            wrong[wait] = (name, share, result.timeline.states[window["tid"]])
+    assert not wrong
+    for window in result.facts.values():
+        assert result.timeline.named(window, "S(GIL)") < 0.01 * SECOND
+    if is_on_a_disk(folder):
+        assert result.timeline.named(result.facts["disk"], "D(disk)") > 0
+
+
+def test_a_sleep_is_as_long_as_it_was(giltrace, any_interpreter):
+    result = giltrace.workload(any_interpreter, "sleeping_thread", 1, options=STATES)
+    (window,) = result.facts["sleeps"]
+    assert 0.98 * SECOND <= result.timeline.named(window, "S(sleep)") <= 1.02 * SECOND
+    sleep = result.timeline.threads[window["tid"]]["state"]["sleep"]
+    assert 0.98 * SECOND <= sleep["sleep"] <= 1.02 * SECOND
+
+
+def python_with_numpy(interpreters):
+    for interpreter in interpreters:
+        done = subprocess.run([interpreter.path, "-c", "import numpy"], capture_output=True)
+        if done.returncode == 0:
+            return interpreter
+    return pytest.skip("no Python has numpy")
+
+
+def running_together(timeline, windows):
+    """How much of the time that all windows share all their threads ran, or wanted to."""
+    start = max(window["start_ns"] for window in windows)
+    end = min(window["end_ns"] for window in windows)
+    asleep = [
+        (name_start, name_end)
+        for window in windows
+        for name, name_start, name_end in timeline.states[window["tid"]]
+        if name != "R"
+    ]
+    return 1 - overlap_ns(merged(asleep), start, end) / (end - start)
+
+
+def merged(intervals):
+    result = []
+    for start, end in sorted(intervals):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        else:
+            result.append((start, end))
+    return result
+
+
+def test_numpy_runs_without_the_gil(giltrace, system_python):
+    python = python_with_numpy([system_python])
+    result = giltrace.workload(python, "numpy_sums", 1.5, options=STATES)
+    result.timeline.check()
+    (main,) = result.facts["busy"]
+    for window in result.facts["sums"]:
+        held = overlap_ns(result.timeline.held[window["tid"]], window["start_ns"], window["end_ns"])
+        assert held < 0.05 * (window["end_ns"] - window["start_ns"])
+    held = overlap_ns(result.timeline.held[main["tid"]], main["start_ns"], main["end_ns"])
+    assert held > 0.90 * (main["end_ns"] - main["start_ns"])
+    # With fewer CPUs than threads they take turns; but none of them sleeps.
+    assert running_together(result.timeline, [main, *result.facts["sums"]]) > 0.9
+
+
+def test_pipes_between_threads_lose_nothing(giltrace, some_interpreter):
+    result = giltrace.workload(some_interpreter, "pipe_threads", 2, 3, options=STATES)
+    result.timeline.check()
+    check_nothing_lost(result.summary)

@@ -1,0 +1,142 @@
+"""sleep_reasons.py FACTS SECONDS FOLDER: threads that wait, one after another, each for something else.
+
+FOLDER is where a file can be read that the page cache does not hold.
+"""
+
+import os
+import queue
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import facts
+
+path, seconds, folder = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+waits = {}
+
+
+def later(function, *arguments):
+    """Lets the main thread do what the waiting one waits for."""
+    timer = threading.Timer(seconds, function, arguments)
+    timer.start()
+    return timer
+
+
+def sleep():
+    time.sleep(seconds)
+
+
+def lock():
+    held = threading.Lock()
+    held.acquire()
+    later(held.release)
+    held.acquire()
+
+
+def lock_with_timeout():
+    held = threading.Lock()
+    held.acquire()
+    held.acquire(timeout=seconds)
+
+
+def queue_get():
+    items = queue.Queue()
+    later(items.put, 1)
+    items.get()
+
+
+def select_pipe():
+    reader, _ = os.pipe()
+    select.select([reader], [], [], seconds)
+
+
+def poll_pipe():
+    reader, _ = os.pipe()
+    poll = select.poll()
+    poll.register(reader, select.POLLIN)
+    poll.poll(seconds * 1000)
+
+
+def epoll_pipe():
+    reader, _ = os.pipe()
+    with select.epoll() as epoll:
+        epoll.register(reader, select.EPOLLIN)
+        epoll.poll(seconds)
+
+
+def read_pipe():
+    reader, writer = os.pipe()
+    later(os.write, writer, b"x")
+    os.read(reader, 1)
+
+
+def write_pipe():
+    reader, writer = os.pipe()
+    later(os.read, reader, 1 << 16)
+    os.write(writer, b"x" * ((1 << 16) + 1))  # more than a pipe holds
+
+
+def receive():
+    ours, theirs = socket.socketpair()
+    later(theirs.send, b"x")
+    ours.recv(1)
+
+
+def accept():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        address = server.getsockname()
+        later(lambda: socket.create_connection(address).close())
+        server.accept()[0].close()
+
+
+def child():
+    subprocess.Popen(["sleep", str(seconds)]).wait()
+
+
+def disk():
+    name = os.path.join(folder, "cold")
+    with open(name, "wb") as file:
+        file.write(os.urandom(1 << 20) * 48)
+        file.flush()
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    start_ns = facts.now_ns()
+    with open(name, "rb", buffering=0) as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+        while file.read(1 << 16):
+            pass
+    os.unlink(name)
+    return start_ns
+
+
+def measure(function):
+    def run():
+        start_ns = facts.now_ns()
+        start_ns = function() or start_ns
+        waits[function.__name__] = facts.window(start_ns)
+
+    return run
+
+
+for function in (
+    sleep,
+    lock,
+    lock_with_timeout,
+    queue_get,
+    select_pipe,
+    poll_pipe,
+    epoll_pipe,
+    read_pipe,
+    write_pipe,
+    receive,
+    accept,
+    child,
+    disk,
+):
+    facts.run_threads([measure(function)])
+facts.write(path, waits)
