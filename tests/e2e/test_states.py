@@ -1,5 +1,6 @@
 """What threads that do not run wait for: states with stacks, by themselves and beside the probes."""
 
+import os
 import subprocess
 
 import pytest
@@ -113,17 +114,17 @@ def python_with_numpy(interpreters):
     return pytest.skip("no Python has numpy")
 
 
-def running_together(timeline, windows):
-    """How much of the time that all windows share all their threads ran, or wanted to."""
+def asleep_share(timeline, windows, without=()):
+    """How much of the time that all windows share one of their threads slept, or more."""
     start = max(window["start_ns"] for window in windows)
     end = min(window["end_ns"] for window in windows)
     asleep = [
-        (name_start, name_end)
+        (slice_start, slice_end)
         for window in windows
-        for name, name_start, name_end in timeline.states[window["tid"]]
-        if name != "R"
+        for name, slice_start, slice_end in timeline.states[window["tid"]]
+        if name not in ("R", *without)
     ]
-    return 1 - overlap_ns(merged(asleep), start, end) / (end - start)
+    return overlap_ns(merged(asleep), start, end) / (end - start)
 
 
 def merged(intervals):
@@ -136,21 +137,37 @@ def merged(intervals):
     return result
 
 
+def share_of(intervals, window):
+    start, end = window["start_ns"], window["end_ns"]
+    return overlap_ns(intervals, start, end) / (end - start)
+
+
 def test_numpy_runs_without_the_gil(giltrace, system_python):
     python = python_with_numpy([system_python])
     result = giltrace.workload(python, "numpy_sums", 1.5, options=STATES)
     result.timeline.check()
     (main,) = result.facts["busy"]
     for window in result.facts["sums"]:
-        held = overlap_ns(result.timeline.held[window["tid"]], window["start_ns"], window["end_ns"])
-        assert held < 0.05 * (window["end_ns"] - window["start_ns"])
-    held = overlap_ns(result.timeline.held[main["tid"]], main["start_ns"], main["end_ns"])
-    assert held > 0.90 * (main["end_ns"] - main["start_ns"])
-    # With fewer CPUs than threads they take turns; but none of them sleeps.
-    assert running_together(result.timeline, [main, *result.facts["sums"]]) > 0.9
+        assert share_of(result.timeline.held[window["tid"]], window) < 0.05
+    wanted = result.timeline.held[main["tid"]]
+    if os.cpu_count() < 4:
+        # Then the GIL may be free, and no CPU: with all three at work it often waits for one.
+        slices = result.timeline.states[main["tid"]]
+        wanted = merged([*wanted, *((start, end) for name, start, end in slices if name == "R")])
+    assert share_of(wanted, main) > 0.90
+    # All three run, or take turns where there are fewer CPUs, but for the GIL between two sums.
+    windows = [main, *result.facts["sums"]]
+    assert asleep_share(result.timeline, windows) < 0.5
+    assert asleep_share(result.timeline, windows, without=["S(GIL)"]) < 0.05
 
 
 def test_pipes_between_threads_lose_nothing(giltrace, some_interpreter):
-    result = giltrace.workload(some_interpreter, "pipe_threads", 2, 3, options=STATES)
+    result = giltrace.trace(
+        *STATES,
+        "--python",
+        some_interpreter.path,
+        giltrace.script(some_interpreter, "pipe_threads"),
+        *("2", "3"),
+    )
     result.timeline.check()
     check_nothing_lost(result.summary)
