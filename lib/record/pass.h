@@ -32,6 +32,10 @@ struct gt_pass_tracepoint {
  * Counted for each thread by itself, and told when it ends: in PERF_RECORD_READ, one for each CPU
  * that it has counted something on. A thread's count is their sum. The first thread's follow at the
  * end, when all other threads are known to have told theirs.
+ *
+ * Each has the thread's whole time as the time enabled, and as the time running only what it ran on
+ * that CPU: whether the counter had to be shared is told by the sum of the latter against one of
+ * the former.
  */
 struct gt_pass_counter {
 	const char *name; /* "minor-faults" */
