@@ -125,7 +125,6 @@ static bool is_the_mapped_one(const struct gt_mapped_file *file)
 {
 	_cleanup_free_ char *path = gt_format("/proc/self/fd/%d", file->fd);
 	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
-	_cleanup_free_ char *text = NULL;
 	struct gt_log_capture log;
 	int r;
 
@@ -133,7 +132,7 @@ static bool is_the_mapped_one(const struct gt_mapped_file *file)
 		return false;
 	gt_log_start_capture(&log);
 	r = gt_elf_open(path, &elf);
-	text = gt_log_end_capture(&log);
+	free(gt_log_end_capture(&log));
 	return r == 0 && strcmp(gt_elf_build_id(elf), file->build_id) == 0;
 }
 

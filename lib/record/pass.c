@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "record/counters.h"
@@ -26,6 +27,11 @@
 #define OTHER_SAMPLE_BYTES UINT64_C(512)
 #define MIN_REST_MS UINT64_C(5)
 
+#define STACK_RING_BYTES (UINT64_C(32) << 20)
+#define MIN_STACK_RING_BYTES (UINT64_C(1) << 20)
+#define MAX_STACK_RINGS_BYTES (UINT64_C(512) << 20)
+#define MAX_STACK_RINGS_PART 16 /* of the memory */
+
 struct gt_pass {
 	struct gt_event_set set;
 	struct gt_pass_rings rings;
@@ -46,6 +52,17 @@ struct gt_pass {
 	bool is_behind;
 	bool tells_tasks_only;
 };
+
+uint64_t gt_pass_stack_ring_bytes(uint32_t cpu_count)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t all = GT_MIN(MAX_STACK_RINGS_BYTES, memory / MAX_STACK_RINGS_PART);
+	uint64_t bytes = STACK_RING_BYTES;
+
+	while (bytes > MIN_STACK_RING_BYTES && bytes * cpu_count > all)
+		bytes /= 2;
+	return bytes;
+}
 
 static void describe_set(struct gt_pass *pass, const struct gt_event_set *set)
 {

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/time.h"
+#include "record/priority.h"
 #include "record/target.h"
 
 /*
@@ -160,17 +161,13 @@ static int drain(struct gt_session_source *sources, uint32_t source_count)
 	return (int)rest_ms;
 }
 
-int gt_session_run(struct gt_session *session, struct gt_target *target,
-		   struct gt_session_source *sources, uint32_t source_count, int *ret_status)
+static int drain_until_end(struct gt_session *session, struct gt_target *target,
+			   struct gt_session_source *sources, uint32_t source_count,
+			   int *ret_status)
 {
 	struct pollfd signals = {.fd = session->signal_fd, .events = POLLIN};
 	int rest_ms = 0, r;
 
-	if (was_ended(session))
-		return -EINTR;
-	r = gt_target_start(target);
-	if (r < 0)
-		return r;
 	for (;;) {
 		if (poll(&signals, 1, rest_ms) < 0 && errno != EINTR)
 			return gt_error_errno(-errno, "cannot wait for the target");
@@ -182,4 +179,20 @@ int gt_session_run(struct gt_session *session, struct gt_target *target,
 		if (r > 0)
 			return 0;
 	}
+}
+
+int gt_session_run(struct gt_session *session, struct gt_target *target,
+		   struct gt_session_source *sources, uint32_t source_count, int *ret_status)
+{
+	int r;
+
+	if (was_ended(session))
+		return -EINTR;
+	r = gt_target_start(target);
+	if (r < 0)
+		return r;
+	gt_priority_raise();
+	r = drain_until_end(session, target, sources, source_count, ret_status);
+	gt_priority_restore();
+	return r;
 }

@@ -429,21 +429,26 @@ static struct wakeup_totals count_wakeups(struct recording *recording)
 	return totals;
 }
 
+static struct recording record_beside_others(char *const *command, bool drain)
+{
+	_cleanup_(stop_ping_pong) pid_t other = start_ping_pong();
+
+	return record((struct gt_pass_spec){.context_switches = true,
+					    .wakeups = true,
+					    .ring_bytes = LARGE_RING_BYTES,
+					    .command = command},
+		      drain);
+}
+
 /* Of the timers' wake-ups none is missing, although no thread of the pass causes them. */
 static void test_wakeups_of_the_pass_alone(void **state)
 {
-	_cleanup_(stop_ping_pong) pid_t other = 0;
 	_cleanup_(clear) struct recording recording = {.fd = -1};
 	struct wakeup_totals totals;
 
 	(void)state;
 	need_wakeups();
-	other = start_ping_pong();
-	recording = record((struct gt_pass_spec){.context_switches = true,
-						 .wakeups = true,
-						 .ring_bytes = LARGE_RING_BYTES,
-						 .command = sleeping_command},
-			   true);
+	recording = record_beside_others(sleeping_command, true);
 	totals = count_wakeups(&recording);
 	/* Each sleep's, and the shell's at its end. */
 	assert_true(totals.followed >= 2 * SLEEPS);
@@ -458,17 +463,11 @@ static void test_wakeups_of_the_pass_alone(void **state)
 static void test_lost_wakeups_are_counted(void **state)
 {
 	static char *const command[] = {(char *)"/bin/sleep", (char *)"2", NULL};
-	_cleanup_(stop_ping_pong) pid_t other = 0;
 	_cleanup_(clear) struct recording recording = {.fd = -1};
 
 	(void)state;
 	need_wakeups();
-	other = start_ping_pong();
-	recording = record((struct gt_pass_spec){.context_switches = true,
-						 .wakeups = true,
-						 .ring_bytes = LARGE_RING_BYTES,
-						 .command = command},
-			   false);
+	recording = record_beside_others(command, false);
 	assert_int_equal(recording.counts.lost, 0);
 	assert_int_equal(count_wakeups(&recording).lost, recording.counts.lost_wakeups);
 	if (recording.counts.lost_wakeups == 0) {
@@ -556,10 +555,11 @@ static uint64_t sum_counts(struct recording *recording, uint64_t counts[THREADS 
 		assert_true(is_of(recording, &record, "minor-faults"));
 		ids = load(recording, record.offset + sizeof(struct perf_event_header));
 		value = load(recording, record.offset + 2 * sizeof(uint64_t));
-		assert_int_equal(ids & UINT32_MAX, recording->pid);
 		birth = gt_hash_get(&births, ids >> 32);
-		assert_true(birth <= THREADS);
-		counts[birth] += value;
+		assert_int_not_equal(birth, GT_HASH_NONE);
+		/* A sanitizer starts one more at the end. */
+		if (birth <= THREADS)
+			counts[birth] += value;
 		sum += value;
 	}
 	gt_hash_clear(&births);
@@ -591,8 +591,10 @@ static void test_threads_are_counted(void **state)
 		assert_int_equal(read(recording.fd, &total, sizeof(total)), sizeof(total));
 		assert_int_equal(sum, total);
 		for (uint64_t i = 0; i < THREADS; i++)
-			assert_in_range(counts[1 + i], (i + 1) * PAGES, (i + 1) * PAGES + 100);
-		assert_in_range(counts[0], (THREADS + 1) * PAGES, (THREADS + 2) * PAGES);
+			assert_in_range(counts[1 + i], (i + 1) * PAGES,
+					(i + 1) * PAGES + PAGES / 2);
+		/* And what a program needs to get going, which with a sanitizer is much. */
+		assert_true(counts[0] >= (THREADS + 1) * PAGES);
 	}
 }
 
@@ -673,39 +675,56 @@ static void remove_folder(char *const *folder)
 	free(*folder);
 }
 
-/* Unpacked, run, and deleted; and one that stays. */
-static void test_deleted_files_are_kept(void **state)
+/* Whether FOLDER, which only its owner may enter, has one file: COPY, which is as ORIGINAL. */
+static void check_kept(const char *folder, const char *copy, const char *original)
 {
-	_cleanup_free_ char *library = find_library(), *script = NULL, *kept = NULL, *copy = NULL;
-	_cleanup_free_ char *compare = NULL, *count = NULL;
-	_cleanup_(remove_folder) char *folder = strdup("/tmp/pass_contents_test.XXXXXX");
-	char *command[] = {(char *)"/bin/sh", (char *)"-c", NULL, NULL};
-	_cleanup_(clear) struct recording recording = {.fd = -1};
-	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	_cleanup_free_ char *compare = gt_format("cmp %s %s/%s", original, folder, copy);
+	_cleanup_free_ char *count = gt_format("test $(ls %s | wc -l) = 1", folder);
 	struct stat status;
 
+	assert_int_equal(system(compare), 0);
+	assert_int_equal(system(count), 0);
+	assert_int_equal(stat(folder, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0700);
+}
+
+/* A library that is unpacked, run, and deleted; and others, which stay. */
+static void keep_deleted(const char *library, const char *folder)
+{
+	_cleanup_free_ char *script = gt_format("cp %s %s/gone.so && LD_PRELOAD=%s/gone.so sleep "
+						"0.3 && rm %s/gone.so",
+						library, folder, folder, folder);
+	_cleanup_free_ char *kept = gt_format("%s/kept", folder);
+	char *command[] = {(char *)"/bin/sh", (char *)"-c", script, NULL};
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	_cleanup_(clear) struct recording recording =
+		record((struct gt_pass_spec){.kept_files = kept,
+					     .ring_bytes = LARGE_RING_BYTES,
+					     .may_shrink_rings = true,
+					     .command = command},
+		       true);
+
+	assert_int_equal(recording.counts.lost, 0);
+	assert_int_equal(gt_elf_open(library, &elf), 0);
+	check_kept(kept, gt_elf_build_id(elf), library);
+}
+
+static void test_deleted_files_are_kept(void **state)
+{
+	_cleanup_free_ char *library = find_library();
+	_cleanup_(remove_folder) char *folder = strdup("/tmp/pass_contents_test.XXXXXX");
+
 	(void)state;
-	assert_non_null(mkdtemp(folder));
-	if (!library || gt_elf_open(library, &elf) < 0 || !*gt_elf_build_id(elf)) {
-		print_message("skipped: no library with a build id to copy\n");
+	if (geteuid() != 0) {
+		print_message("skipped: needs root\n");
 		skip();
 	}
-	command[2] = script = gt_format("cp %s %s/gone.so && LD_PRELOAD=%s/gone.so sleep 0.3 && "
-					"rm %s/gone.so",
-					library, folder, folder, folder);
-	kept = gt_format("%s/kept", folder);
-	recording = record((struct gt_pass_spec){.kept_files = kept,
-						 .ring_bytes = LARGE_RING_BYTES,
-						 .may_shrink_rings = true,
-						 .command = command},
-			   true);
-	copy = gt_format("%s/%s", kept, gt_elf_build_id(elf));
-	compare = gt_format("cmp %s %s", library, copy);
-	assert_int_equal(system(compare), 0);
-	assert_int_equal(stat(kept, &status), 0);
-	assert_int_equal(status.st_mode & 0777, 0700);
-	count = gt_format("test $(ls %s | wc -l) = 1", kept);
-	assert_int_equal(system(count), 0);
+	assert_non_null(mkdtemp(folder));
+	if (!library) {
+		print_message("skipped: no library to copy\n");
+		skip();
+	}
+	keep_deleted(library, folder);
 }
 
 int main(int argc, char **argv)

@@ -81,6 +81,22 @@ static void test_kernel_symbols_are_saved(void **state)
 	assert_int_equal(gt_kernel_symbols_save("/no/such/folder/kallsyms"), -ENOENT);
 }
 
+static void test_rings_fit_the_machine(void **state)
+{
+	const uint64_t mib = UINT64_C(1) << 20;
+	uint64_t last = UINT64_MAX;
+
+	(void)state;
+	for (uint32_t cpus = 1; cpus <= 1024; cpus *= 2) {
+		uint64_t bytes = gt_pass_stack_ring_bytes(cpus);
+
+		assert_in_range(bytes, mib, 32 * mib);
+		assert_true(bytes <= last);
+		assert_true(bytes == mib || bytes * cpus <= 512 * mib);
+		last = bytes;
+	}
+}
+
 /* A record of a task with what sample_id_all adds. */
 static void note(struct gt_followed_threads *followed, uint32_t type, uint32_t tid,
 		 uint64_t time_ns)
@@ -166,6 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counters_have_names),
 		cmocka_unit_test(test_kernel_symbols_are_saved),
+		cmocka_unit_test(test_rings_fit_the_machine),
 		cmocka_unit_test(test_threads_are_followed_from_birth_to_end),
 		cmocka_unit_test(test_records_in_two_pieces_are_copied),
 	};
