@@ -6,6 +6,7 @@
 #include "base/macros.h"
 #include "cmd/options.h"
 #include "record/agent.h"
+#include "record/pass.h"
 
 #define DEFAULT_RING_BYTES (UINT64_C(16) << 20)
 /* Context switches are a few bytes each. */
@@ -41,7 +42,12 @@ uint64_t gt_buffer_size_of_agents(const struct gt_options *options)
 
 uint64_t gt_buffer_size_of_states(const struct gt_options *options, bool has_stacks)
 {
-	if (!options->gil_detect && options->buffer_bytes > 0)
-		return options->buffer_bytes;
-	return has_stacks ? default_ring_bytes() : SWITCH_RING_BYTES;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t bytes = has_stacks ? gt_pass_stack_ring_bytes((uint32_t)GT_MAX(cpus, 1L))
+				    : SWITCH_RING_BYTES;
+
+	/* Small ones are asked for where the GIL's events are few, and stacks need more. */
+	return options->gil_detect     ? GT_MAX(bytes, options->buffer_bytes)
+	       : options->buffer_bytes ? options->buffer_bytes
+				       : bytes;
 }

@@ -46,7 +46,7 @@ const char gt_help[] =
 	"      --call-graph dwarf|fp   how to record stacks: copied, to be unwound later,\n"
 	"                        or by frame pointers, where all code has them\n"
 	"      --stack-size SIZE     how much of each stack to copy, up to 65528 bytes\n"
-	"                        (default 16K)\n"
+	"                        (default 8K)\n"
 	"      --counters A,B    count these as well, such as cycles,instructions; a name\n"
 	"                        that is unknown lists all (implies --state-detect)\n"
 	"\n"

@@ -15,14 +15,12 @@
 
 /* Memory changes with each page; every sixteenth change shows its course. */
 #define MEMORY_PERIOD 16
-/* Holds the stacks of nearly all sleeps of Python programs, and is no more than is lost by none. */
-#define DEFAULT_STACK_BYTES (UINT32_C(16) << 10)
 
 static uint32_t stack_bytes(const struct gt_options *options)
 {
 	if (options->call_graph == GT_CALL_GRAPH_FP)
 		return 0;
-	return options->stack_bytes ? options->stack_bytes : DEFAULT_STACK_BYTES;
+	return options->stack_bytes ? options->stack_bytes : GT_PASS_DEFAULT_STACK_BYTES;
 }
 
 static void save_kernel_symbols(const char *directory)
