@@ -30,13 +30,41 @@ int gt_perfdata_broken(const struct gt_perfdata *perfdata, uint64_t offset, cons
 	return -EBADMSG;
 }
 
-/* A tracepoint has its name and its fields in the features. */
-static int check_unfinished(const struct gt_perfdata *perfdata)
+/*
+ * The formats of tracepoints, which giltrace puts between the attributes and the records: the table
+ * of features that tells where they are is not there.
+ */
+static int read_early_formats(struct gt_perfdata *perfdata)
 {
+	const struct gt_perf_file_header *header = &perfdata->header;
+	struct gt_perf_file_section formats;
+
+	if (!gt_perfdata_has(perfdata, header->attrs))
+		return 0;
+	formats.offset = header->attrs.offset + header->attrs.size;
+	if (formats.offset > header->data.offset)
+		return 0;
+	formats.size = header->data.offset - formats.offset;
+	if (formats.size < GT_TRACING_DATA_MAGIC_SIZE ||
+	    memcmp(perfdata->map + formats.offset, GT_TRACING_DATA_MAGIC,
+		   GT_TRACING_DATA_MAGIC_SIZE) != 0)
+		return 0;
+	return gt_perfdata_read_formats(perfdata, formats);
+}
+
+/* A tracepoint has its name and its fields in the tracing data. */
+static int check_unfinished(struct gt_perfdata *perfdata)
+{
+	int r;
+
 	if (!perfdata->info.is_unfinished)
 		return 0;
+	r = read_early_formats(perfdata);
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; i < perfdata->event_count; i++)
-		if (perfdata->events[i].attr.type == PERF_TYPE_TRACEPOINT)
+		if (perfdata->events[i].attr.type == PERF_TYPE_TRACEPOINT &&
+		    !perfdata->events[i].format)
 			return gt_perfdata_refuse_unfinished(perfdata);
 	gt_warning("%s was not finished: its recorder was killed, or could not write\n"
 		   "  what had been written until then is read",

@@ -5,6 +5,9 @@
  *
  *     file header | attributes | their identifiers | data section | table of features | features
  *
+ * in any order but for the table, which is behind the data. giltrace puts one feature, the tracing
+ * data, between the attributes and the data section.
+ *
  * The format: tools/perf/Documentation/perf.data-file-format.txt in the Linux source.
  */
 #pragma once

@@ -44,8 +44,6 @@ struct gt_pass {
 	uint32_t event_count;
 	char *const *command;
 	char *kept_files; /* where to; NULL: files are not kept */
-	char *tracing_data;
-	size_t tracing_data_size;
 	uint64_t ring_bytes_per_ms;
 	bool has_wakeups;
 	bool follows_threads; /* something depends on which they are */
@@ -87,7 +85,7 @@ static int describe_events(struct gt_pass *pass)
 }
 
 /* The formats of the tracepoints, of wake-ups too. */
-static int read_tracing_data(struct gt_pass *pass, const struct gt_pass_spec *spec)
+static int read_tracing_data(const struct gt_pass_spec *spec, char **ret, size_t *ret_size)
 {
 	uint32_t count = spec->tracepoint_count;
 	struct gt_pass_spec all = *spec;
@@ -104,7 +102,19 @@ static int read_tracing_data(struct gt_pass *pass, const struct gt_pass_spec *sp
 		return 0;
 	all.tracepoints = tracepoints;
 	all.tracepoint_count = count;
-	return gt_tracing_data_read(&all, &pass->tracing_data, &pass->tracing_data_size);
+	return gt_tracing_data_read(&all, ret, ret_size);
+}
+
+static int open_writer(struct gt_pass *pass, const struct gt_pass_spec *spec)
+{
+	_cleanup_free_ char *tracing_data = NULL;
+	struct gt_writer_start start = {.events = pass->events, .event_count = pass->event_count};
+	int r = read_tracing_data(spec, &tracing_data, &start.tracing_data_size);
+
+	if (r < 0)
+		return r;
+	start.tracing_data = tracing_data;
+	return gt_perfdata_writer_open(spec->path, &start, &pass->output.writer);
 }
 
 static uint64_t measure_ms(const struct gt_pass_spec *spec)
@@ -162,14 +172,10 @@ int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **re
 	r = open_events(pass, spec, pid);
 	if (r < 0)
 		return r;
-	r = read_tracing_data(pass, spec);
-	if (r < 0)
-		return r;
 	r = describe_events(pass);
 	if (r < 0)
 		return r;
-	r = gt_perfdata_writer_open(spec->path, pass->events, pass->event_count,
-				    &pass->output.writer);
+	r = open_writer(pass, spec);
 	if (r < 0)
 		return r;
 	*ret = GT_STEAL(pass);
@@ -282,8 +288,6 @@ static int write_features(struct gt_pass *pass)
 		.command = pass->command,
 		.first_ns = pass->output.first_ns,
 		.last_ns = pass->output.last_ns,
-		.tracing_data = pass->tracing_data,
-		.tracing_data_size = pass->tracing_data_size,
 	};
 
 	return gt_perfdata_features_write(pass->output.writer, &features);
@@ -327,6 +331,5 @@ void gt_pass_close(struct gt_pass *pass)
 	gt_mapped_files_clear(&pass->mapped);
 	free(pass->events);
 	free(pass->kept_files);
-	free(pass->tracing_data);
 	free(pass);
 }

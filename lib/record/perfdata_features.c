@@ -98,9 +98,6 @@ static void write_feature(FILE *out, enum gt_perf_feature feature,
 
 	uname(&system);
 	switch (feature) {
-	case GT_PERF_FEATURE_TRACING_DATA:
-		fwrite(spec->tracing_data, 1, spec->tracing_data_size, out);
-		break;
 	case GT_PERF_FEATURE_HOSTNAME:
 		write_string(out, system.nodename);
 		break;
@@ -137,13 +134,12 @@ static void write_feature(FILE *out, enum gt_perf_feature feature,
 	}
 }
 
-/* In the order of their numbers, as the file's table must have them. The first is the only one that
- * not all files have. */
+/* In the order of their numbers, as the file's table must have them. */
 static const enum gt_perf_feature written_features[] = {
-	GT_PERF_FEATURE_TRACING_DATA, GT_PERF_FEATURE_HOSTNAME,	  GT_PERF_FEATURE_OSRELEASE,
-	GT_PERF_FEATURE_VERSION,      GT_PERF_FEATURE_ARCH,	  GT_PERF_FEATURE_NRCPUS,
-	GT_PERF_FEATURE_CMDLINE,      GT_PERF_FEATURE_EVENT_DESC, GT_PERF_FEATURE_SAMPLE_TIME,
-	GT_PERF_FEATURE_CLOCKID,      GT_PERF_FEATURE_CLOCK_DATA,
+	GT_PERF_FEATURE_HOSTNAME,   GT_PERF_FEATURE_OSRELEASE,	 GT_PERF_FEATURE_VERSION,
+	GT_PERF_FEATURE_ARCH,	    GT_PERF_FEATURE_NRCPUS,	 GT_PERF_FEATURE_CMDLINE,
+	GT_PERF_FEATURE_EVENT_DESC, GT_PERF_FEATURE_SAMPLE_TIME, GT_PERF_FEATURE_CLOCKID,
+	GT_PERF_FEATURE_CLOCK_DATA,
 };
 
 int gt_perfdata_features_write(struct gt_perfdata_writer *writer,
@@ -151,23 +147,21 @@ int gt_perfdata_features_write(struct gt_perfdata_writer *writer,
 {
 	struct gt_writer_feature features[ARRAY_SIZE(written_features)];
 	size_t ends[ARRAY_SIZE(written_features)], size = 0, start = 0;
-	/* Readers take a file without tracepoints that has this section for a broken one. */
-	uint32_t skipped = spec->tracing_data ? 0 : 1;
-	uint32_t count = ARRAY_SIZE(written_features) - skipped;
+	uint32_t count = ARRAY_SIZE(written_features);
 	_cleanup_free_ char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return gt_error_oom();
 	for (uint32_t i = 0; i < count; i++) {
-		write_feature(out, written_features[skipped + i], spec);
+		write_feature(out, written_features[i], spec);
 		fflush(out);
 		ends[i] = size;
 	}
 	if (fclose(out) != 0)
 		return gt_error_oom();
 	for (uint32_t i = 0; i < count; i++) {
-		features[i] = (struct gt_writer_feature){.feature = written_features[skipped + i],
+		features[i] = (struct gt_writer_feature){.feature = written_features[i],
 							 .data = text + start,
 							 .size = ends[i] - start};
 		start = ends[i];

@@ -13,8 +13,6 @@ struct gt_perfdata_features {
 	char *const *command; /* NULL-terminated */
 	uint64_t first_ns;    /* of the samples; both 0 when there are none */
 	uint64_t last_ns;
-	const char *tracing_data; /* NULL without tracepoints */
-	size_t tracing_data_size;
 };
 
 /* Adds the features of SPEC to the file, and finishes it. Logs what failed. */

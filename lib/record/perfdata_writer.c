@@ -21,6 +21,7 @@ struct gt_perfdata_writer {
 	int fd;
 	int error; /* a write that failed: it has been told, and the file has a hole */
 	struct gt_perf_file_header header;
+	struct gt_perf_file_section tracing_data; /* no size: there is none */
 	uint64_t data_size;
 	size_t used;
 	uint64_t flushed_ns;
@@ -66,41 +67,65 @@ static int put(struct gt_perfdata_writer *writer, const void *data, size_t size)
 	return writer->error;
 }
 
-/* The header, the identifiers of all events, and the events. */
-static int put_start(struct gt_perfdata_writer *writer, const struct gt_writer_event *events,
-		     uint32_t event_count)
+/* Where everything is that comes before the records. */
+static void lay_out(struct gt_perfdata_writer *writer, const struct gt_writer_start *start)
 {
 	struct gt_perf_file_header *header = &writer->header;
 	uint64_t offset = sizeof(*header);
 
-	for (uint32_t i = 0; i < event_count; i++)
-		offset += events[i].id_count * sizeof(uint64_t);
+	for (uint32_t i = 0; i < start->event_count; i++)
+		offset += start->events[i].id_count * sizeof(uint64_t);
 	*header = (struct gt_perf_file_header){
 		.magic = GT_PERF_FILE_MAGIC,
 		.size = sizeof(*header),
 		.attr_size = sizeof(struct gt_perf_file_attr),
-		.attrs = {.offset = offset, .size = event_count * sizeof(struct gt_perf_file_attr)},
+		.attrs = {.offset = offset,
+			  .size = start->event_count * sizeof(struct gt_perf_file_attr)},
 	};
-	header->data.offset = offset + header->attrs.size;
-	put(writer, header, sizeof(*header));
-	for (uint32_t i = 0; i < event_count; i++)
-		put(writer, events[i].ids, events[i].id_count * sizeof(uint64_t));
-	offset = sizeof(*header);
-	for (uint32_t i = 0; i < event_count; i++) {
+	offset += header->attrs.size;
+	if (start->tracing_data)
+		writer->tracing_data = (struct gt_perf_file_section){
+			.offset = offset, .size = start->tracing_data_size};
+	header->data.offset = GT_ALIGN_UP(offset + writer->tracing_data.size, 8);
+}
+
+static void put_attributes(struct gt_perfdata_writer *writer, const struct gt_writer_start *start)
+{
+	uint64_t offset = sizeof(writer->header);
+
+	for (uint32_t i = 0; i < start->event_count; i++) {
+		const struct gt_writer_event *event = &start->events[i];
 		struct gt_perf_file_attr attr = {
-			.attr = events[i].attr,
-			.ids = {.offset = offset, .size = events[i].id_count * sizeof(uint64_t)},
+			.attr = event->attr,
+			.ids = {.offset = offset, .size = event->id_count * sizeof(uint64_t)},
 		};
 
 		put(writer, &attr, sizeof(attr));
 		offset += attr.ids.size;
 	}
+}
+
+/* The header, the identifiers of all events, the events, and the formats of tracepoints. */
+static int put_start(struct gt_perfdata_writer *writer, const struct gt_writer_start *start)
+{
+	static const uint8_t filling[8];
+	const struct gt_perf_file_section *formats = &writer->tracing_data;
+
+	lay_out(writer, start);
+	put(writer, &writer->header, sizeof(writer->header));
+	for (uint32_t i = 0; i < start->event_count; i++)
+		put(writer, start->events[i].ids, start->events[i].id_count * sizeof(uint64_t));
+	put_attributes(writer, start);
+	if (formats->size > 0) {
+		put(writer, start->tracing_data, formats->size);
+		put(writer, filling, writer->header.data.offset - formats->offset - formats->size);
+	}
 	/* At once, so that a file that cannot be written is found before the target runs. */
 	return flush(writer);
 }
 
-int gt_perfdata_writer_open(const char *path, const struct gt_writer_event *events,
-			    uint32_t event_count, struct gt_perfdata_writer **ret)
+int gt_perfdata_writer_open(const char *path, const struct gt_writer_start *start,
+			    struct gt_perfdata_writer **ret)
 {
 	_cleanup_(gt_perfdata_writer_closep) struct gt_perfdata_writer *writer =
 		calloc(1, sizeof(*writer));
@@ -117,7 +142,7 @@ int gt_perfdata_writer_open(const char *path, const struct gt_writer_event *even
 	writer->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (writer->fd < 0)
 		return refuse_write(writer, -errno);
-	r = put_start(writer, events, event_count);
+	r = put_start(writer, start);
 	if (r < 0)
 		return r;
 	*ret = GT_STEAL(writer);
@@ -140,22 +165,31 @@ int gt_perfdata_writer_tend(struct gt_perfdata_writer *writer)
 	return flush(writer);
 }
 
+/* Adds a feature to the table, which is in the order of their numbers. */
+static void put_section(struct gt_perfdata_writer *writer, enum gt_perf_feature feature,
+			const struct gt_perf_file_section *section)
+{
+	put(writer, section, sizeof(*section));
+	writer->header.features[feature / 64] |= UINT64_C(1) << (feature % 64);
+}
+
 int gt_perfdata_writer_finish(struct gt_perfdata_writer *writer,
 			      const struct gt_writer_feature *features, uint32_t feature_count)
 {
 	struct gt_perf_file_header *header = &writer->header;
+	uint32_t format_count = writer->tracing_data.size > 0 ? 1 : 0;
 	uint64_t offset = header->data.offset + writer->data_size +
-			  feature_count * sizeof(struct gt_perf_file_section);
+			  (format_count + feature_count) * sizeof(struct gt_perf_file_section);
 	ssize_t written;
 	int r;
 
+	if (format_count > 0)
+		put_section(writer, GT_PERF_FEATURE_TRACING_DATA, &writer->tracing_data);
 	for (uint32_t i = 0; i < feature_count; i++) {
 		struct gt_perf_file_section section = {.offset = offset, .size = features[i].size};
 
-		put(writer, &section, sizeof(section));
+		put_section(writer, features[i].feature, &section);
 		offset += section.size;
-		header->features[features[i].feature / 64] |= UINT64_C(1)
-							      << (features[i].feature % 64);
 	}
 	for (uint32_t i = 0; i < feature_count; i++)
 		put(writer, features[i].data, features[i].size);

@@ -40,8 +40,8 @@ struct gt_perf_source {
 	GT_ARRAY(uint64_t) ring_last_ns;
 	struct gt_event pending; /* a loss of GIL events, behind the same one of switches */
 	bool has_pending;
-	bool has_told_end;
-	uint64_t lost_told;    /* by records in the stream, at their place */
+	bool has_told_end, has_told_cut; /* of states, and of the GIL's events */
+	uint64_t lost_told;		 /* by records in the stream, at their place */
 	uint64_t lost_counted; /* by perf at the end of the file, the same ones included */
 	uint64_t wakeups_lost_told, wakeups_lost_counted; /* likewise, in rings of their own */
 };
@@ -356,22 +356,36 @@ static bool is_wanted(struct gt_perf_source *source, struct gt_event *event)
 	}
 }
 
+/* Where a file was not finished, threads live on, and nothing is known of them any more. */
+static bool tell_cut(struct gt_perf_source *source, struct gt_event *ret)
+{
+	uint64_t complete_ns = gt_perfdata_complete_ns(source->perfdata);
+
+	if (!gt_perfdata_info(source->perfdata)->is_unfinished)
+		return false;
+	if (!source->has_told_end && (source->wants & GT_PERF_WANTS_SWITCHES)) {
+		source->has_told_end = true;
+		*ret = (struct gt_event){.type = GT_EVENT_SWITCHES_LOST,
+					 .time_ns = source->last_ns,
+					 .ring = GT_EVENT_NO_RING,
+					 .gap = {.since_ns = complete_ns}};
+		return true;
+	}
+	if (!source->has_told_cut && (source->wants & GT_PERF_WANTS_GIL)) {
+		source->has_told_cut = true;
+		*ret = (struct gt_event){
+			.type = GT_EVENT_CUT, .time_ns = complete_ns, .ring = GT_EVENT_NO_RING};
+		return true;
+	}
+	return false;
+}
+
 /* What was lost behind the last record of a ring has no record of its own: some are left to tell.
  */
 static int tell_rest(struct gt_perf_source *source, struct gt_event *ret)
 {
-	const struct gt_perfdata_info *info = gt_perfdata_info(source->perfdata);
-
-	/* Threads live on, and whether they run is not known any more. */
-	if (info->is_unfinished && !source->has_told_end &&
-	    (source->wants & GT_PERF_WANTS_SWITCHES)) {
-		source->has_told_end = true;
-		*ret = (struct gt_event){.type = GT_EVENT_SWITCHES_LOST,
-					 .time_ns = source->last_ns,
-					 .ring = GT_EVENT_NO_RING};
-		ret->gap.since_ns = gt_perfdata_complete_ns(source->perfdata);
+	if (tell_cut(source, ret))
 		return 1;
-	}
 	if (source->wakeups_lost_counted > source->wakeups_lost_told) {
 		*ret = (struct gt_event){.type = GT_EVENT_WAKEUPS_LOST,
 					 .time_ns = source->last_ns,

@@ -42,7 +42,7 @@ def test_states_behind_a_break_are_unknown(giltrace, python):
     path = data / "state.perf.data"
     content = bytearray(path.read_bytes())
     start = len(content) // 3
-    content[start : start + 4096] = bytes(4096)
+    content[start : start + (1 << 15)] = bytes(1 << 15)  # more than a stack
     path.write_bytes(content)
 
     result = giltrace.run("report", *giltrace.outputs(), data)
@@ -53,5 +53,5 @@ def test_states_behind_a_break_are_unknown(giltrace, python):
     state = thread["state"]
     assert state["unknown_ns"] >= 0.4 * thread["total_ns"]
     assert state["running_ns"] + state["sleep_ns"] > 0.05 * thread["total_ns"]
-    kinds = ("running_ns", "runnable_ns", "sleep_ns", "unknown_ns")
+    kinds = ("running_ns", "runnable_ns", "sleep_ns", "disk_ns", "unknown_ns")
     assert sum(state[kind] for kind in kinds) == thread["total_ns"]

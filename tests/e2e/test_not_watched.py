@@ -95,10 +95,11 @@ def test_agent_file_without_a_block(giltrace, python):
     assert thread["unknown_ns"] == thread["total_ns"] > 0
 
 
-def test_killed_giltrace_leaves_states(giltrace, python):
+@pytest.mark.parametrize("way", ["agent", "uprobe"])
+def test_killed_giltrace_leaves_states(giltrace, python, way):
     """Of all files what was written until a second before, at least."""
     process = giltrace.start(
-        *["record", "--probe", "agent", "--state-detect", "--keep-data", "data"],
+        *["record", "--probe", way, "--state-detect", "--keep-data", "data"],
         *["--python", python.path, "-c", "print(1, flush=True)\n" + BUSY.replace("+ 1", "+ 4")],
     )
     assert process.stdout.read(1) == b"1"
@@ -112,9 +113,13 @@ def test_killed_giltrace_leaves_states(giltrace, python):
     assert len(workers) == 2
     for thread in workers:
         assert thread["state"]["running_ns"] > 0.1e9
-        parts = ("running_ns", "runnable_ns", "sleep_ns", "unknown_ns")
+        parts = ("running_ns", "runnable_ns", "sleep_ns", "disk_ns", "unknown_ns")
         assert sum(thread["state"][part] for part in parts) == thread["total_ns"]
+        assert thread["state"]["sleep_gil_ns"] > 0.1e9
         assert thread["has_gil_ns"] > 0.1e9
+    # What it left behind besides, goes at the next start.
+    again = giltrace.run("--probe", way, "--python", python.path, "-o", "again.json", "-c", "")
+    assert again.status == 0, again.stderr
 
 
 class TestFlightRecorder:
