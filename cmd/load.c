@@ -280,14 +280,14 @@ static int load_directory(const char *path, struct gt_progress *progress,
 	r = gt_meta_read(meta_path, &recording->meta);
 	if (r < 0)
 		return r;
+	r = gt_sources_open_directory(path, &recording->meta, &recording->sources);
+	if (r < 0)
+		return r;
 	if (!recording->meta.is_complete)
 		gt_warning(
 			"the recording in %s was cut off: giltrace was killed, or could not write\n"
 			"  what had been written until then is reported",
 			path);
-	r = gt_sources_open_directory(path, &recording->meta, &recording->sources);
-	if (r < 0)
-		return r;
 	/* Their file may be missing, or broken. */
 	if (recording->sources.state)
 		r = gt_load_unwinder(path, &recording->meta, &recording->unwinder);

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/temporary.h"
+#include "elf/elf_file.h"
 
 static void remove_files(const char *path)
 {
@@ -36,22 +38,34 @@ static void for_each_note(const char *path, void (*function)(const char *path))
 		function(files);
 }
 
+/* Linkers make 8 bytes or more. What is shorter may be a year, or anybody's number. */
 static bool is_build_id(const char *name)
 {
 	size_t length = strspn(name, "0123456789abcdef");
 
-	return length > 0 && name[length] == '\0';
+	return length >= 16 && length <= 2 * GT_BUILD_ID_MAX && name[length] == '\0';
+}
+
+/* Whether a recording with files that were kept can have been there. */
+static bool has_states(const char *path)
+{
+	_cleanup_free_ char *states = gt_format("%s/%s", path, GT_TRACE_STATE_FILE);
+
+	return states && access(states, F_OK) == 0;
 }
 
 /* Whatever else somebody has put there, stays; and the directory then, too. */
 static void remove_kept_files(const char *path)
 {
 	_cleanup_free_ char *files = gt_format("%s/%s", path, GT_TRACE_FILES_DIRECTORY);
-	_cleanup_closedir_ DIR *directory = files ? opendir(files) : NULL;
+	_cleanup_close_ int fd =
+		files ? open(files, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	_cleanup_closedir_ DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *entry;
 
 	if (!directory)
 		return;
+	(void)GT_STEAL_FD(fd);
 	while ((entry = readdir(directory)))
 		if (is_build_id(entry->d_name))
 			(void)unlinkat(dirfd(directory), entry->d_name, 0);
@@ -60,8 +74,9 @@ static void remove_kept_files(const char *path)
 
 void gt_trace_directory_empty(const char *path)
 {
+	if (has_states(path))
+		remove_kept_files(path);
 	remove_files(path);
-	remove_kept_files(path);
 }
 
 void gt_trace_directory_removep(char **path)

@@ -47,7 +47,8 @@ int gt_read_fd(int fd, size_t max_size, char **ret_text, size_t *ret_size)
 
 int gt_read_file(const char *path, size_t max_size, char **ret_text, size_t *ret_size)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* A FIFO without a writer is empty, and nothing to wait for. */
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
 		return -errno;

@@ -63,7 +63,7 @@ bool gt_counters_note(struct gt_counters *counters, const struct gt_ring_record 
 	told->enabled_ns += read.enabled_ns;
 	told->running_ns += read.running_ns;
 	counters->has_first |= read.tid == counters->pid;
-	return read.value > 0 || i % counters->set->ring_count == 0;
+	return read.value > 0 || read.running_ns > 0 || i % counters->set->ring_count == 0;
 }
 
 static uint64_t subtract(uint64_t all, uint64_t part)
@@ -100,7 +100,7 @@ static int append_rest(const struct gt_counters *counters, uint32_t counter, uin
 	record.start.value = subtract(all.value, told->value);
 	record.start.enabled_ns = subtract(all.enabled_ns, told->enabled_ns);
 	record.start.running_ns = subtract(all.running_ns, told->running_ns);
-	if (record.start.value == 0 && ring > 0)
+	if (record.start.value == 0 && record.start.running_ns == 0 && ring > 0)
 		return 0;
 	memcpy(&record.lost_and_end[has_lost], &end, sizeof(end));
 	record.start.header.size =

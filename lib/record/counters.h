@@ -33,8 +33,9 @@ int gt_counters_init(struct gt_counters *counters, const struct gt_event_set *se
 void gt_counters_clear(struct gt_counters *counters);
 
 /*
- * Adds up what PERF_RECORD_READ tells. False when that need not be in the file: that a thread has
- * counted nothing on one CPU more. (Of the first CPU it is: it says that the thread was asked.)
+ * Adds up what PERF_RECORD_READ tells. False when that need not be in the file: that a thread was
+ * not on one CPU more. (Of the first CPU it is: it says that the thread was asked.) Where it was
+ * and counted nothing, is: a reader would take the time for one in which it could not count.
  */
 bool gt_counters_note(struct gt_counters *counters, const struct gt_ring_record *record);
 

@@ -50,16 +50,23 @@ static bool is_new(struct gt_mapped_files *mapped, const struct perf_record_mmap
 	return gt_hash_set(&mapped->seen, key, 0) == 0;
 }
 
+/* The path may lead to a device by now, and opening one can do things. */
 static int open_regular(const char *path)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int found = open(path, O_PATH | O_CLOEXEC);
+	_cleanup_free_ char *opened = NULL;
 	struct stat status;
+	int fd;
 
-	if (fd < 0)
+	if (found < 0 || fstat(found, &status) < 0)
 		return -errno;
-	if (fstat(fd, &status) < 0)
-		return -errno;
-	return S_ISREG(status.st_mode) ? GT_STEAL_FD(fd) : -EINVAL;
+	if (!S_ISREG(status.st_mode))
+		return -EINVAL;
+	opened = gt_format("/proc/self/fd/%d", found);
+	if (!opened)
+		return -ENOMEM;
+	fd = open(opened, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 /* As the process sees it; or, when that is gone, as we do. */

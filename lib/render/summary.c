@@ -156,8 +156,10 @@ static void write_state_caveats(const struct gt_report *report, uint64_t unknown
 	char text[GT_TEXT_SIZE], more[GT_TEXT_SIZE];
 
 	if (trace->state_lost)
-		gt_sink_printf(sink, "Lost: %" PRIu64 " records of being on and off CPU.\n",
-			       trace->state_lost);
+		gt_text_write_wrapped(report, sink,
+				      "Lost: %" PRIu64 " records of being on and off CPU. A larger "
+				      "--buffer-size may keep them.",
+				      trace->state_lost);
 	if (unknown_ns)
 		gt_sink_printf(sink,
 			       "Unknown: on or off CPU in %s of all threads' time, left out too.\n",

@@ -149,18 +149,22 @@ static uint64_t find_most_memory(const struct gt_report *report)
 	return most;
 }
 
-/* Of all threads that are shown; false when none of them tells. */
-static bool sum_counter(const struct gt_report *report, uint32_t counter, double *ret)
+/* Of all threads that are shown, and whether each of them tells; false when none does. */
+static bool sum_counter(const struct gt_report *report, uint32_t counter, double *ret,
+			bool *ret_is_whole)
 {
 	bool is_told = false;
 
 	*ret = 0;
+	*ret_is_whole = true;
 	gt_array_for_each (&report->trace->threads, thread) {
-		if (thread->counts[counter] < 0 ||
-		    !gt_report_shows_process(report, thread->process))
+		bool tells = thread->counts[counter] >= 0;
+
+		if (!gt_report_shows_process(report, thread->process))
 			continue;
-		*ret += thread->counts[counter];
-		is_told = true;
+		*ret += tells ? thread->counts[counter] : 0;
+		*ret_is_whole &= tells;
+		is_told |= tells;
 	}
 	return is_told;
 }
@@ -198,23 +202,29 @@ static void append_counters(const struct gt_report *report, char **list)
 {
 	const struct gt_trace *trace = report->trace;
 	char text[GT_TEXT_SIZE];
+	bool is_whole;
 	double sum;
 
 	for (uint32_t i = 0; i < trace->counter_count; i++) {
 		const char *name = trace->counters[i];
 		_cleanup_free_ char *visible = gt_terminal_dup(name, strlen(name));
 
-		if (!visible || !sum_counter(report, i, &sum))
+		const char *least;
+
+		if (!visible || !sum_counter(report, i, &sum, &is_whole))
 			continue;
+		least = is_whole ? "" : "at least ";
 		/* Which counts nanoseconds. */
 		if (strcmp(name, "task-clock") == 0) {
-			append(list, gt_format("%s on CPU", gt_text_ns((uint64_t)sum, text)));
+			append(list,
+			       gt_format("%s%s on CPU", least, gt_text_ns((uint64_t)sum, text)));
 			continue;
 		}
 		for (char *c = visible; *c; c++)
 			if (*c == '-')
 				*c = ' ';
-		append(list, gt_format("%s %s", gt_text_digits((uint64_t)sum, text), visible));
+		append(list,
+		       gt_format("%s%s %s", least, gt_text_digits((uint64_t)sum, text), visible));
 	}
 }
 

@@ -88,11 +88,24 @@ static int by_time(const void *left, const void *right)
 	return (a->process > b->process) - (a->process < b->process);
 }
 
+/* The kernel does not tell that a process gives all back at its end. */
+static int write_end(struct gt_trace *trace, uint32_t index)
+{
+	const struct gt_process *process = &trace->processes.items[index];
+
+	if (process->resident_max_bytes == 0 || process->end_ns >= trace->end_ns)
+		return 0;
+	return write_point(trace,
+			   &(struct gt_memory_point){.time_ns = process->end_ns, .process = index});
+}
+
 int gt_memory_finish(struct gt_trace *trace)
 {
-	gt_array_for_each (&trace->machine->processes, process) {
-		int r = end_span(trace, &process->memory);
+	for (uint32_t i = 0; i < trace->machine->processes.count; i++) {
+		int r = end_span(trace, &trace->machine->processes.items[i].memory);
 
+		if (r == 0)
+			r = write_end(trace, i);
 		if (r < 0)
 			return r;
 	}

@@ -53,6 +53,14 @@ static bool is_event(const struct gt_perf_event *event, size_t which)
 	       (event->attr->sample_type & PERF_SAMPLE_TID);
 }
 
+static bool any_is_inherited(const struct gt_perf_states *states)
+{
+	for (uint32_t i = 0; i < states->count; i++)
+		if (gt_perfdata_event(states->perfdata, i)->attr->inherit)
+			return true;
+	return false;
+}
+
 /* The first such event: the same moment recorded twice would be two. */
 static int find_tracepoint(struct gt_perf_states *states, size_t which)
 {
@@ -75,8 +83,10 @@ static int find_tracepoint(struct gt_perf_states *states, size_t which)
 			found++;
 		}
 		meaning->kind = tracepoints[which].kind;
-		/* Who records a program and all that it starts, shares rings among the events. */
-		meaning->has_own_rings = meaning->kind == KIND_WAKEUP && !event->attr->inherit;
+		/* Events of a program and all that it starts share rings, and so do those of the
+		 * whole system; but not these with those. */
+		meaning->has_own_rings = meaning->kind == KIND_WAKEUP && !event->attr->inherit &&
+					 any_is_inherited(states);
 		return 0;
 	}
 	return 0;

@@ -182,16 +182,34 @@ class TestRecorded:
     def test_an_earlier_recording_leaves_nothing(self, giltrace, python):
         files = giltrace.folder / "data" / "files"
         files.mkdir(parents=True)
-        (files / "0123abcd").write_text("old")
+        (files / "0123456789abcdef").write_text("old")
         (files / "mine").write_text("mine")
+        (files / "2026").write_text("mine, too")
         (giltrace.folder / "data" / "kernel.symbols").write_text("old")
+        (giltrace.folder / "data" / "state.perf.data").write_text("old")
         command = ["record", "--keep-data", "data", "--python", python.path, "-c", "pass"]
         assert giltrace.run(*command).status == 0
-        assert os.listdir(files) == ["mine"]
+        assert sorted(os.listdir(files)) == ["2026", "mine"]
         assert not (giltrace.folder / "data" / "kernel.symbols").exists()
         (files / "mine").unlink()
+        (files / "2026").unlink()
+        (giltrace.folder / "data" / "state.perf.data").write_text("old")
         assert giltrace.run(*command).status == 0
         assert not files.exists()
+
+    def test_files_of_others_stay(self, giltrace, python):
+        """Who has never had a recording there, has other files of such names."""
+        command = ["record", "--keep-data", "data", "--python", python.path, "-c", "pass"]
+        files = giltrace.folder / "data" / "files"
+        files.mkdir(parents=True)
+        (files / ("0123456789abcdef" * 2)).write_text("mine")
+        assert giltrace.run(*command).status == 0
+        assert len(os.listdir(files)) == 1
+        files.rename(giltrace.folder / "elsewhere")
+        files.symlink_to(giltrace.folder / "elsewhere")
+        (giltrace.folder / "data" / "state.perf.data").write_text("old")
+        assert giltrace.run(*command).status == 0
+        assert len(os.listdir(files)) == 1
 
     def test_nothing_temporary_is_left(self, giltrace, python):
         """Also not when a signal ends giltrace while it reports: here, to nobody who reads."""

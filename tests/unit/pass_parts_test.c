@@ -17,6 +17,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "record/counter_names.h"
+#include "record/counters.h"
 #include "record/followed_threads.h"
 #include "record/kernel_symbols.h"
 #include "record/pass_output.h"
@@ -177,6 +178,44 @@ static void test_records_in_two_pieces_are_copied(void **state)
 	}
 }
 
+/* Of two CPUs; what it was not on need not be told. */
+static void test_where_nothing_was_counted_is_told(void **state)
+{
+	static const struct {
+		uint64_t id, value, running_ns;
+		bool is_told;
+	} parts[] = {
+		{10, 5, 100, true}, {10, 0, 0, true},	{11, 0, 0, false},
+		{11, 5, 100, true}, {11, 0, 900, true}, {99, 0, 0, true},
+	};
+	struct gt_event_set set = {.ring_count = 2};
+	_cleanup_(gt_counters_clear) struct gt_counters counters = {0};
+	uint64_t ids[] = {10, 11};
+
+	(void)state;
+	gt_array_push(&set.events)->ids = ids;
+	assert_int_equal(gt_counters_init(&counters, &set, 1, 100), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		struct {
+			struct perf_event_header header;
+			uint32_t pid, tid;
+			uint64_t value, enabled_ns, running_ns, id;
+		} read = {.header = {.type = PERF_RECORD_READ, .size = sizeof(read)},
+			  .pid = 100,
+			  .tid = 101,
+			  .value = parts[i].value,
+			  .enabled_ns = 1000,
+			  .running_ns = parts[i].running_ns,
+			  .id = parts[i].id};
+		struct gt_ring_record record = {.header = read.header,
+						.first = (const uint8_t *)&read,
+						.first_size = sizeof(read)};
+
+		assert_int_equal(gt_counters_note(&counters, &record), parts[i].is_told);
+	}
+	gt_array_clear(&set.events);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +224,7 @@ int main(void)
 		cmocka_unit_test(test_rings_fit_the_machine),
 		cmocka_unit_test(test_threads_are_followed_from_birth_to_end),
 		cmocka_unit_test(test_records_in_two_pieces_are_copied),
+		cmocka_unit_test(test_where_nothing_was_counted_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,6 +249,28 @@ static void test_wakeups(void **state)
 	check_end(&opened);
 }
 
+/* All events of the whole system share its rings: any may have been lost. */
+static void test_losses_of_the_whole_system(void **state)
+{
+	_cleanup_(builder_clear) struct builder builder;
+	_cleanup_(close_source) struct opened opened = {0};
+	uint64_t lost[] = {1, 5};
+	struct gt_event event;
+
+	(void)state;
+	builder_init(&builder);
+	builder.has_states = builder.is_of_all = true;
+	put_waking(&builder, 7, 20);
+	builder_record_of(&builder, BUILDER_WAKING, 0, PERF_RECORD_LOST, 0, lost, sizeof(lost), 1,
+			  30);
+	open_source(&builder, GT_PERF_WANTS_SWITCHES, &opened);
+	next(&opened, GT_EVENT_WAKEUP, 7, 20, &event);
+	next(&opened, GT_EVENT_SWITCHES_LOST, 1, 30, &event);
+	assert_int_equal(event.gap.since_ns, 20);
+	assert_int_equal(event.gap.count, 5);
+	check_end(&opened);
+}
+
 static void put_rss(struct builder *builder, uint64_t time_ns, uint32_t current, uint32_t member,
 		    int64_t bytes)
 {
@@ -320,6 +342,7 @@ int main(void)
 		cmocka_unit_test(test_losses_of_switches),
 		cmocka_unit_test(test_leaves),
 		cmocka_unit_test(test_wakeups),
+		cmocka_unit_test(test_losses_of_the_whole_system),
 		cmocka_unit_test(test_memory_and_counters),
 		cmocka_unit_test(test_states_are_not_asked_for),
 	};

@@ -45,6 +45,7 @@ struct builder {
 	uint32_t compressed_ring_bytes;		 /* for the COMPRESSED feature; 0: without it */
 	const struct perf_event_attr *only_attr; /* instead of the three events */
 	bool has_states;
+	bool is_of_all; /* tasks of the system: perf record -a */
 };
 
 static inline void builder_init(struct builder *builder)
@@ -264,7 +265,7 @@ static inline struct perf_event_attr builder_attr(const struct builder *builder,
 						   : PERF_COUNT_SW_PAGE_FAULTS,
 		.sample_type = BUILDER_IDENTIFIED | (is_tracepoint ? (uint64_t)PERF_SAMPLE_RAW : 0),
 		.sample_id_all = 1,
-		.inherit = builder->has_states && event != BUILDER_WAKING,
+		.inherit = builder->has_states && !builder->is_of_all && event != BUILDER_WAKING,
 	};
 
 	if (event == BUILDER_SWITCH) {

@@ -231,14 +231,17 @@ static void test_summary_with_stacks(void **state)
 	trace->counters[0] = strdup("minor-faults");
 	trace->counters[1] = strdup("task-clock");
 	trace->counters[2] = strdup("cycles");
-	trace->counter_count = 3;
+	trace->counters[3] = strdup("major-faults");
+	trace->counter_count = 4;
 	gt_array_for_each (&trace->threads, thread) {
 		thread->voluntary_switches = 1200;
 		thread->involuntary_switches = 3;
 		thread->counts[0] = 1234567;
 		thread->counts[1] = 1.6e9;
-		thread->counts[2] = -1;
+		thread->counts[2] = thread->counts[3] = -1;
 	}
+	/* One of them does not tell. */
+	trace->threads.items[0].counts[3] = 5;
 	*gt_array_push(&trace->memory) =
 		(struct gt_memory_point){.time_ns = 1000000000, .resident_bytes = 3 << 20};
 	*gt_array_push(&trace->memory) =
@@ -256,8 +259,8 @@ static void test_summary_with_stacks(void **state)
 	assert_non_null(strstr(text, "  81.8   0.0 python3 read 45.5 lock 36.4\n"));
 	assert_non_null(strstr(text,
 			       "\nCounted: 2,400 voluntary and 6 involuntary context switches, "
-			       "0 migrations,\n  2,469,134 minor faults, 3.2s on CPU, 3.0 MiB of "
-			       "memory at most.\n"));
+			       "0 migrations,\n  2,469,134 minor faults, 3.2s on CPU, at least 5 "
+			       "major faults, 3.0 MiB of\n  memory at most.\n"));
 	assert_null(strstr(text, "cycles"));
 	assert_non_null(strstr(text, "Lost: 7 wake-ups."));
 	assert_non_null(strstr(text, "disagree on 2 of 1,000 sleeps"));

@@ -854,6 +854,7 @@ static void test_memory(void **test_state)
 		{.time_ns = 2000100, .resident_bytes = 190, .process = 0},
 		{.time_ns = 2000500, .resident_bytes = 60, .process = 0},
 		{.time_ns = 2000600, .resident_bytes = 67, .process = 1},
+		{.time_ns = 3000000, .resident_bytes = 0, .process = 1},
 		{.time_ns = 5000000, .resident_bytes = 10, .process = 0},
 	};
 	_cleanup_(gt_trace_freep) struct gt_trace *trace = new_trace();
@@ -872,6 +873,8 @@ static void test_memory(void **test_state)
 	fork_task(trace, 2000550, 200, 200);
 	memory(trace, 2000600, 200, 3, 7);
 	memory(trace, 2000650, 999, 3, 7);
+	/* Who has ended, has none. */
+	task(trace, 3000000, 200, GT_EVENT_EXIT);
 	/* Another program begins with nothing. */
 	comm(trace, 4000000, true);
 	memory(trace, 5000000, PID, 1, 10);
