@@ -51,6 +51,9 @@ static const struct rule calls[] = {
 	{"ppoll*", GT_SLEEP_POLL, 2},
 	{"epoll_wait*", GT_SLEEP_POLL, 0},
 	{"epoll_pwait*", GT_SLEEP_POLL, 0},
+	{"io_uring_enter", GT_SLEEP_POLL, 0},
+	{"io_getevents*", GT_SLEEP_POLL, 0},
+	{"io_pgetevents*", GT_SLEEP_POLL, 0},
 	{"nanosleep*", GT_SLEEP_SLEEP, 0},
 	{"clock_nanosleep*", GT_SLEEP_SLEEP, 0},
 	{"wait", GT_SLEEP_WAIT, 0},
@@ -246,9 +249,12 @@ static const struct rule *read_wrappers(const struct gt_stacks *stacks, uint32_t
 {
 	for (uint32_t i = 0; i < MAX_WRAPPERS && stack != GT_STACK_NONE; i++) {
 		const struct gt_frame *frame = gt_stacks_top(stacks, stack);
-		const struct rule *rule =
-			find_rule(calls, ARRAY_SIZE(calls), plain_name(frame->name));
+		const char *name = plain_name(frame->name);
+		const struct rule *rule = find_rule(calls, ARRAY_SIZE(calls), name);
 
+		/* Whoever was called by it is the new thread, which waits for something else. */
+		if (i > 0 && gt_string_starts_with(name, "clone"))
+			return NULL;
 		if (rule && frame->kind == GT_FRAME_USER)
 			return rule;
 		stack = stacks->stacks.items[stack].parent;
