@@ -50,32 +50,13 @@ static bool is_new(struct gt_mapped_files *mapped, const struct perf_record_mmap
 	return gt_hash_set(&mapped->seen, key, 0) == 0;
 }
 
-/* The path may lead to a device by now, and opening one can do things. */
-static int open_regular(const char *path)
-{
-	_cleanup_close_ int found = open(path, O_PATH | O_CLOEXEC);
-	_cleanup_free_ char *opened = NULL;
-	struct stat status;
-	int fd;
-
-	if (found < 0 || fstat(found, &status) < 0)
-		return -errno;
-	if (!S_ISREG(status.st_mode))
-		return -EINVAL;
-	opened = gt_format("/proc/self/fd/%d", found);
-	if (!opened)
-		return -ENOMEM;
-	fd = open(opened, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 /* As the process sees it; or, when that is gone, as we do. */
 static int open_mapped(uint32_t pid, const char *path)
 {
 	_cleanup_free_ char *in_root = gt_format("/proc/%u/root%s", pid, path);
-	int fd = in_root ? open_regular(in_root) : -ENOMEM;
+	int fd = in_root ? gt_open_regular(in_root) : -ENOMEM;
 
-	return fd >= 0 ? fd : open_regular(path);
+	return fd >= 0 ? fd : gt_open_regular(path);
 }
 
 static int add_file(struct gt_mapped_files *mapped, const struct perf_record_mmap2 *mmap, int fd)
