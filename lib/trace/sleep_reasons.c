@@ -141,6 +141,8 @@ static const struct rule lock_functions[] = {
 	{"PyEvent_Wait*", GT_SLEEP_LOCK, 0},
 	{"PyParkingLot_Park*", GT_SLEEP_LOCK, 0},
 	{"PySemaphore_Wait*", GT_SLEEP_LOCK, 0},
+	/* Its semaphores, where the C library's function has jumped to another without a name. */
+	{"multiprocessing*", GT_SLEEP_LOCK, 0},
 	{"sem_wait*", GT_SLEEP_LOCK, 0},
 	{"sem_timedwait*", GT_SLEEP_LOCK, 0},
 	{"sem_clockwait*", GT_SLEEP_LOCK, 0},
