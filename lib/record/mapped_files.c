@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <perf/event.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -50,13 +51,24 @@ static bool is_new(struct gt_mapped_files *mapped, const struct perf_record_mmap
 	return gt_hash_set(&mapped->seen, key, 0) == 0;
 }
 
-/* As the process sees it; or, when that is gone, as we do. */
-static int open_mapped(uint32_t pid, const char *path)
+/*
+ * As the process sees it; or, when that is gone, as we do; or, when it was deleted as soon as it
+ * was mapped, by the memory that it is in, which takes privileges.
+ */
+static int open_mapped(const struct perf_record_mmap2 *mmap)
 {
-	_cleanup_free_ char *in_root = gt_format("/proc/%u/root%s", pid, path);
-	int fd = in_root ? gt_open_regular(in_root) : -ENOMEM;
+	_cleanup_free_ char *in_root = gt_format("/proc/%u/root%s", mmap->pid, mmap->filename);
+	_cleanup_free_ char *in_memory =
+		gt_format("/proc/%u/map_files/%" PRIx64 "-%" PRIx64, mmap->pid,
+			  (uint64_t)mmap->start, (uint64_t)(mmap->start + mmap->len));
+	int fd = in_root ? gt_open_regular(in_root) : -ENOMEM, other;
 
-	return fd >= 0 ? fd : gt_open_regular(path);
+	if (fd < 0)
+		fd = gt_open_regular(mmap->filename);
+	if (fd >= 0 || !in_memory)
+		return fd;
+	other = gt_open_regular(in_memory);
+	return other < 0 ? fd : other;
 }
 
 static int add_file(struct gt_mapped_files *mapped, const struct perf_record_mmap2 *mmap, int fd)
@@ -90,7 +102,7 @@ void gt_mapped_files_note(struct gt_mapped_files *mapped, const struct gt_ring_r
 	if (mmap.filename[0] != '/' || mmap.filename[1] == '/' || mmap.build_id_size == 0 ||
 	    mmap.build_id_size > GT_BUILD_ID_MAX || !is_new(mapped, &mmap))
 		return;
-	fd = open_mapped(mmap.pid, mmap.filename);
+	fd = open_mapped(&mmap);
 	if (fd < 0) {
 		gt_debug_errno(fd, "cannot open %s, which process %u runs", mmap.filename,
 			       mmap.pid);
