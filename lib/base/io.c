@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/macros.h"
@@ -53,6 +54,26 @@ int gt_read_file(const char *path, size_t max_size, char **ret_text, size_t *ret
 	if (fd < 0)
 		return -errno;
 	return gt_read_fd(fd, max_size, ret_text, ret_size);
+}
+
+int gt_open_regular(const char *path)
+{
+	_cleanup_close_ int found = open(path, O_PATH | O_CLOEXEC);
+	_cleanup_free_ char *opened = NULL;
+	struct stat status;
+	int fd;
+
+	if (found < 0 || fstat(found, &status) < 0)
+		return -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(status.st_mode))
+		return -EINVAL;
+	opened = gt_format("/proc/self/fd/%d", found);
+	if (!opened)
+		return -ENOMEM;
+	fd = open(opened, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 int gt_write_all(int fd, const void *data, size_t size)

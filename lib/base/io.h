@@ -15,6 +15,13 @@ int gt_read_file(const char *path, size_t max_size, char **ret_text, size_t *ret
 /* The same from an open file descriptor. */
 int gt_read_fd(int fd, size_t max_size, char **ret_text, size_t *ret_size);
 
+/*
+ * Opens a regular file for reading, and nothing else: a device may be set off by that, and a FIFO
+ * waits for its other end. A file descriptor; -EISDIR, -EINVAL for what else is there, -ENOMEM, or
+ * the errno of open.
+ */
+int gt_open_regular(const char *path);
+
 /* Writes all SIZE bytes, or returns a negative errno. */
 int gt_write_all(int fd, const void *data, size_t size);
 

@@ -2,12 +2,12 @@
 #include "elf/elf_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "elf/elf_internal.h"
@@ -29,16 +29,17 @@ static bool is_within_file(const struct gt_elf *elf, uint64_t offset, uint64_t s
 
 static int map_file(struct gt_elf *elf)
 {
-	/* Not to wait for the other end, should the path be a FIFO. */
-	_cleanup_close_ int fd = open(elf->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = gt_open_regular(elf->path);
 	struct stat status;
 	void *image;
 
-	if (fd < 0 || fstat(fd, &status) < 0)
+	if (fd == -EISDIR)
+		return gt_error_errno(fd, "cannot read %s", elf->path);
+	if (fd < 0 && fd != -EINVAL)
+		return gt_error_errno(fd, "cannot open %s", elf->path);
+	if (fd >= 0 && fstat(fd, &status) < 0)
 		return gt_error_errno(-errno, "cannot open %s", elf->path);
-	if (S_ISDIR(status.st_mode))
-		return gt_error_errno(-EISDIR, "cannot read %s", elf->path);
-	if (!S_ISREG(status.st_mode) || status.st_size < EI_NIDENT) {
+	if (fd < 0 || status.st_size < EI_NIDENT) {
 		gt_error("%s is not an ELF file", elf->path);
 		return -ENOEXEC;
 	}
@@ -176,7 +177,7 @@ static int read_sections(struct gt_elf *elf)
 
 bool gt_elf_is_elf(const char *path)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = gt_open_regular(path);
 	char magic[SELFMAG];
 
 	return fd >= 0 && read(fd, magic, sizeof(magic)) == sizeof(magic) &&

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <perf/event.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -50,32 +51,24 @@ static bool is_new(struct gt_mapped_files *mapped, const struct perf_record_mmap
 	return gt_hash_set(&mapped->seen, key, 0) == 0;
 }
 
-/* The path may lead to a device by now, and opening one can do things. */
-static int open_regular(const char *path)
+/*
+ * As the process sees it; or, when that is gone, as we do; or, when it was deleted as soon as it
+ * was mapped, by the memory that it is in, which takes privileges.
+ */
+static int open_mapped(const struct perf_record_mmap2 *mmap)
 {
-	_cleanup_close_ int found = open(path, O_PATH | O_CLOEXEC);
-	_cleanup_free_ char *opened = NULL;
-	struct stat status;
-	int fd;
+	_cleanup_free_ char *in_root = gt_format("/proc/%u/root%s", mmap->pid, mmap->filename);
+	_cleanup_free_ char *in_memory =
+		gt_format("/proc/%u/map_files/%" PRIx64 "-%" PRIx64, mmap->pid,
+			  (uint64_t)mmap->start, (uint64_t)(mmap->start + mmap->len));
+	int fd = in_root ? gt_open_regular(in_root) : -ENOMEM, other;
 
-	if (found < 0 || fstat(found, &status) < 0)
-		return -errno;
-	if (!S_ISREG(status.st_mode))
-		return -EINVAL;
-	opened = gt_format("/proc/self/fd/%d", found);
-	if (!opened)
-		return -ENOMEM;
-	fd = open(opened, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-/* As the process sees it; or, when that is gone, as we do. */
-static int open_mapped(uint32_t pid, const char *path)
-{
-	_cleanup_free_ char *in_root = gt_format("/proc/%u/root%s", pid, path);
-	int fd = in_root ? open_regular(in_root) : -ENOMEM;
-
-	return fd >= 0 ? fd : open_regular(path);
+	if (fd < 0)
+		fd = gt_open_regular(mmap->filename);
+	if (fd >= 0 || !in_memory)
+		return fd;
+	other = gt_open_regular(in_memory);
+	return other < 0 ? fd : other;
 }
 
 static int add_file(struct gt_mapped_files *mapped, const struct perf_record_mmap2 *mmap, int fd)
@@ -109,7 +102,7 @@ void gt_mapped_files_note(struct gt_mapped_files *mapped, const struct gt_ring_r
 	if (mmap.filename[0] != '/' || mmap.filename[1] == '/' || mmap.build_id_size == 0 ||
 	    mmap.build_id_size > GT_BUILD_ID_MAX || !is_new(mapped, &mmap))
 		return;
-	fd = open_mapped(mmap.pid, mmap.filename);
+	fd = open_mapped(&mmap);
 	if (fd < 0) {
 		gt_debug_errno(fd, "cannot open %s, which process %u runs", mmap.filename,
 			       mmap.pid);

@@ -10,6 +10,8 @@
 #include "base/macros.h"
 #include "base/strings.h"
 
+#define NO_NAME "[no name]"
+
 /* FNV-1a, 64 bits. */
 static uint64_t hash_text(const char *text)
 {
@@ -32,7 +34,7 @@ static char *make_visible(const char *text)
 
 int gt_names_add(struct gt_names *names, const char *text, uint32_t *ret)
 {
-	_cleanup_free_ char *visible = make_visible(*text ? text : "[no name]");
+	_cleanup_free_ char *visible = make_visible(*text ? text : NO_NAME);
 	uint64_t hash;
 	uint32_t first, *next;
 	char **item;
@@ -61,7 +63,8 @@ int gt_names_add(struct gt_names *names, const char *text, uint32_t *ret)
 
 int gt_names_add_numbered(struct gt_names *names, const char *text, uint32_t number, uint32_t *ret)
 {
-	_cleanup_free_ char *numbered = gt_format("%s (%" PRIu32 ")", text, number);
+	_cleanup_free_ char *numbered =
+		gt_format("%s (%" PRIu32 ")", *text ? text : NO_NAME, number);
 
 	return numbered ? gt_names_add(names, numbered, ret) : -ENOMEM;
 }

@@ -51,6 +51,9 @@ static const struct rule calls[] = {
 	{"ppoll*", GT_SLEEP_POLL, 2},
 	{"epoll_wait*", GT_SLEEP_POLL, 0},
 	{"epoll_pwait*", GT_SLEEP_POLL, 0},
+	{"io_uring_enter", GT_SLEEP_POLL, 0},
+	{"io_getevents*", GT_SLEEP_POLL, 0},
+	{"io_pgetevents*", GT_SLEEP_POLL, 0},
 	{"nanosleep*", GT_SLEEP_SLEEP, 0},
 	{"clock_nanosleep*", GT_SLEEP_SLEEP, 0},
 	{"wait", GT_SLEEP_WAIT, 0},
@@ -138,6 +141,8 @@ static const struct rule lock_functions[] = {
 	{"PyEvent_Wait*", GT_SLEEP_LOCK, 0},
 	{"PyParkingLot_Park*", GT_SLEEP_LOCK, 0},
 	{"PySemaphore_Wait*", GT_SLEEP_LOCK, 0},
+	/* Its semaphores, where the C library's function has jumped to another without a name. */
+	{"multiprocessing*", GT_SLEEP_LOCK, 0},
 	{"sem_wait*", GT_SLEEP_LOCK, 0},
 	{"sem_timedwait*", GT_SLEEP_LOCK, 0},
 	{"sem_clockwait*", GT_SLEEP_LOCK, 0},
@@ -183,9 +188,14 @@ const char *gt_sleep_reason_name(enum gt_sleep_reason reason)
  */
 static bool matches(const char *pattern, const char *name)
 {
-	size_t length = strcspn(pattern, "*");
-	const char *rest = name + length;
+	const char *rest;
+	size_t length;
 
+	/* Of a hundred patterns, this leaves few. */
+	if (pattern[0] != name[0])
+		return false;
+	length = strcspn(pattern, "*");
+	rest = name + length;
 	if (strncmp(pattern, name, length) != 0)
 		return false;
 	return pattern[length] == '*' || rest[0] == '\0' || rest[0] == '.' || rest[0] == '@' ||
@@ -246,9 +256,12 @@ static const struct rule *read_wrappers(const struct gt_stacks *stacks, uint32_t
 {
 	for (uint32_t i = 0; i < MAX_WRAPPERS && stack != GT_STACK_NONE; i++) {
 		const struct gt_frame *frame = gt_stacks_top(stacks, stack);
-		const struct rule *rule =
-			find_rule(calls, ARRAY_SIZE(calls), plain_name(frame->name));
+		const char *name = plain_name(frame->name);
+		const struct rule *rule = find_rule(calls, ARRAY_SIZE(calls), name);
 
+		/* Whoever was called by it is the new thread, which waits for something else. */
+		if (i > 0 && gt_string_starts_with(name, "clone"))
+			return NULL;
 		if (rule && frame->kind == GT_FRAME_USER)
 			return rule;
 		stack = stacks->stacks.items[stack].parent;

@@ -210,6 +210,11 @@ describe('data', () => {
 		);
 		assert.equal(stateTexts(kinds[1])[1], 'Sleeps for input or output: S(read)');
 		assert.equal(stateTexts(kinds[4])[1], 'Sleeps, and cannot be interrupted');
+		assert.deepEqual(stateTexts({ number: 6, state: 'uninterruptible', name: 'D(wait)', reason: 'wait' }), [
+			'sleep-disk',
+			'Sleeps, and cannot be interrupted: D(wait)',
+			'D(wait)',
+		]);
 		assert.deepEqual(stateTexts(undefined), ['no', 'Sleeps', 'sleeping']);
 		assert.deepEqual(stateTexts({ number: 7, state: 'sleeping', name: 'S', reason: null }), [
 			'no',

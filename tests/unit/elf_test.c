@@ -10,7 +10,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/macros.h"
@@ -214,6 +218,27 @@ static void test_what_is_refused(void **state)
 	assert_int_equal(refusal(&changed, sizeof(changed)), -EBADMSG);
 }
 
+/* What is no file may be a device, and is not touched. */
+static void test_what_is_not_opened(void **state)
+{
+	char folder[] = "/tmp/giltrace-test-XXXXXX", event[512];
+	_cleanup_close_ int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	_cleanup_free_ char *path = NULL;
+	struct gt_elf *elf = NULL;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	path = gt_format("%s/fifo", folder);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_true(inotify_add_watch(watch, path, IN_OPEN) >= 0);
+	assert_int_equal(gt_elf_open(path, &elf), -ENOEXEC);
+	assert_false(gt_elf_is_elf(path));
+	assert_int_equal(read(watch, event, sizeof(event)), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void test_segment_past_the_end(void **state)
 {
 	struct {
@@ -260,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_dynamic_section),
 		cmocka_unit_test(test_code_sections),
 		cmocka_unit_test(test_what_is_refused),
+		cmocka_unit_test(test_what_is_not_opened),
 		cmocka_unit_test(test_segment_past_the_end),
 	};
 

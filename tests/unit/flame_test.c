@@ -234,8 +234,8 @@ static void test_hostile_names(void **state)
 	add_state(world, other, 2 * US, GT_STATE_SLEEPING, GT_SLEEP_LOCK, stack);
 	add_state(world, other, 6 * US, GT_STATE_SLEEPING, GT_SLEEP_LOCK, stack_of(world, " "));
 	check(world, GT_FOLDED_OFF_CPU,
-	      "python3 (100); (101);[no name];[no name];S(lock) 6\n"
-	      "python3 (100); (101);f;S(lock) 3\n"
+	      "python3 (100);[no name] (101);[no name];[no name];S(lock) 6\n"
+	      "python3 (100);[no name] (101);f;S(lock) 3\n"
 	      "python3 (100);a:b\\x0a\\x1b[2J 7 (100);\\xff\\x0a:x;f;S(lock) 9\n");
 }
 

@@ -688,12 +688,11 @@ static void check_kept(const char *folder, const char *copy, const char *origina
 	assert_int_equal(status.st_mode & 0777, 0700);
 }
 
-/* A library that is unpacked, run, and deleted; and others, which stay. */
-static void keep_deleted(const char *library, const char *folder)
+/* A library that is unpacked, and run and deleted by COMMANDS; and others, which stay. */
+static void keep_deleted(const char *library, const char *folder, const char *commands)
 {
-	_cleanup_free_ char *script = gt_format("cp %s %s/gone.so && LD_PRELOAD=%s/gone.so sleep "
-						"0.3 && rm %s/gone.so",
-						library, folder, folder, folder);
+	_cleanup_free_ char *script =
+		gt_format("cd %s && cp %s gone.so && %s", folder, library, commands);
 	_cleanup_free_ char *kept = gt_format("%s/kept", folder);
 	char *command[] = {(char *)"/bin/sh", (char *)"-c", script, NULL};
 	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
@@ -709,22 +708,30 @@ static void keep_deleted(const char *library, const char *folder)
 	check_kept(kept, gt_elf_build_id(elf), library);
 }
 
-static void test_deleted_files_are_kept(void **state)
+static void check_deleted(const char *commands)
 {
 	_cleanup_free_ char *library = find_library();
 	_cleanup_(remove_folder) char *folder = strdup("/tmp/pass_contents_test.XXXXXX");
 
-	(void)state;
-	if (geteuid() != 0) {
-		print_message("skipped: needs root\n");
+	if (!library || geteuid() != 0) {
+		print_message("skipped: needs root, and a library to copy\n");
 		skip();
 	}
 	assert_non_null(mkdtemp(folder));
-	if (!library) {
-		print_message("skipped: no library to copy\n");
-		skip();
-	}
-	keep_deleted(library, folder);
+	keep_deleted(library, folder, commands);
+}
+
+static void test_deleted_files_are_kept(void **state)
+{
+	(void)state;
+	check_deleted("LD_PRELOAD=$PWD/gone.so sleep 0.3 && rm gone.so");
+}
+
+/* Before anybody could look for it by its path. */
+static void test_files_deleted_before_are_kept(void **state)
+{
+	(void)state;
+	check_deleted("exec 9<gone.so && rm gone.so && LD_PRELOAD=/proc/self/fd/9 sleep 0.3");
 }
 
 int main(int argc, char **argv)
@@ -742,6 +749,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_losses_leave_the_first_thread_out),
 		cmocka_unit_test(test_a_missing_counter_is_named),
 		cmocka_unit_test(test_deleted_files_are_kept),
+		cmocka_unit_test(test_files_deleted_before_are_kept),
 	};
 
 	if (argc == 2 && strcmp(argv[1], "touch") == 0)

@@ -65,6 +65,8 @@ static void test_system_calls(void **state)
 		 GT_SLEEP_POLL},
 		{IN "schedule_hrtimeout_range_clock do_epoll_wait __x64_sys_epoll_wait" ENTRY "x",
 		 GT_SLEEP_POLL},
+		{IN "io_cqring_wait __do_sys_io_uring_enter" ENTRY "syscall", GT_SLEEP_POLL},
+		{IN "read_events do_io_getevents __x64_sys_io_getevents" ENTRY "x", GT_SLEEP_POLL},
 		{IN "do_nanosleep hrtimer_nanosleep common_nsleep_timens "
 		    "__x64_sys_clock_nanosleep" ENTRY "clock_nanosleep@GLIBC_2.2.5 time_sleep",
 		 GT_SLEEP_SLEEP},
@@ -150,6 +152,9 @@ static void test_other_threads(void **state)
 		{FUTEX "sem_clockwait _PySemaphore_Wait _PyParkingLot_Park _PyMutex_LockTimed",
 		 GT_SLEEP_LOCK},
 		{FUTEX "python3.14+0x1 _PyMutex_LockTimed", GT_SLEEP_LOCK},
+		{FUTEX "libc.so.6+0x1 _multiprocessing.cpython-314-x86_64-linux-gnu.so+0x2 f",
+		 GT_SLEEP_LOCK},
+		{FUTEX "libc.so.6+0x1 _multiprocessing_SemLock_acquire_impl f", GT_SLEEP_LOCK},
 		{FUTEX "pthread_rwlock_rdlock f", GT_SLEEP_LOCK},
 		{FUTEX "___pthread_mutex_lock std::mutex::lock f", GT_SLEEP_LOCK},
 		{FUTEX "std::sys::futex_wait std::thread::park f", GT_SLEEP_FUTEX},
@@ -177,6 +182,9 @@ static void test_without_the_kernel(void **state)
 		{"__futex_abstimed_wait_common sem_wait PyThread_acquire_lock_timed",
 		 GT_SLEEP_LOCK},
 		{"syscall f", GT_SLEEP_UNEXPLAINED},
+		/* The one that makes a process; and a thread that was made. */
+		{"__clone3 __spawnix posix_spawn", GT_SLEEP_WAIT},
+		{"libgomp.so.1+0x1 libgomp.so.1+0x2 libc.so.6+0x3 __clone", GT_SLEEP_UNEXPLAINED},
 		/* What is that deep in a program is its own. */
 		{"a b c d e read", GT_SLEEP_UNEXPLAINED},
 		{"", GT_SLEEP_UNEXPLAINED},

@@ -69,8 +69,13 @@ export function stateTexts(kind) {
 	const { swatch, text } = lookOf(kind);
 	if (kind && MANY[kind.state])
 		return [swatch, text, MANY[kind.state]];
-	if (kind?.state === 'uninterruptible' && !kind.reason)
-		return [swatch, 'Sleeps, and cannot be interrupted', 'sleeping uninterruptibly'];
+	/* It looks like a disk's, but may be for a child that vfork() has made. */
+	if (kind?.state === 'uninterruptible' && LOOK_OF_REASON[kind.reason ?? ''] !== 'disk')
+		return [
+			swatch,
+			`Sleeps, and cannot be interrupted${kind.reason ? `: ${kind.name}` : ''}`,
+			kind.reason ? String(kind.name) : 'sleeping uninterruptibly',
+		];
 	if (!kind?.reason)
 		return [swatch, text, 'sleeping'];
 	if (kind.reason === 'GIL')
