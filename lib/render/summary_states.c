@@ -208,7 +208,6 @@ static void append_counters(const struct gt_report *report, char **list)
 	for (uint32_t i = 0; i < trace->counter_count; i++) {
 		const char *name = trace->counters[i];
 		_cleanup_free_ char *visible = gt_terminal_dup(name, strlen(name));
-
 		const char *least;
 
 		if (!visible || !sum_counter(report, i, &sum, &is_whole))
@@ -223,6 +222,8 @@ static void append_counters(const struct gt_report *report, char **list)
 		for (char *c = visible; *c; c++)
 			if (*c == '-')
 				*c = ' ';
+		if (sum == 1 && gt_string_ends_with(visible, "s"))
+			visible[strlen(visible) - 1] = '\0';
 		append(list,
 		       gt_format("%s%s %s", least, gt_text_digits((uint64_t)sum, text), visible));
 	}
