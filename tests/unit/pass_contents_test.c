@@ -433,6 +433,7 @@ static struct recording record_beside_others(char *const *command, bool drain)
 {
 	_cleanup_(stop_ping_pong) pid_t other = start_ping_pong();
 
+	assert_true(other > 0);
 	return record((struct gt_pass_spec){.context_switches = true,
 					    .wakeups = true,
 					    .ring_bytes = LARGE_RING_BYTES,
