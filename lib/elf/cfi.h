@@ -45,6 +45,7 @@ struct gt_cfi_rule {
 	uint8_t cfa; /* enum gt_cfi_cfa */
 	uint8_t cfa_register;
 	bool is_signal_frame; /* the caller was interrupted: its address is not behind a call */
+	bool may_be_new; /* a thread begins here, without a caller, when a system call gave 0 */
 };
 
 /* DWARF's numbers of the registers of a machine. */

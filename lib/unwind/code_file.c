@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind/code_file.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -126,6 +127,33 @@ static bool is_start(const struct gt_elf *elf, uint64_t address)
 	return address >= gt_elf_entry(elf) && address - gt_elf_entry(elf) < length;
 }
 
+/*
+ * Where the C library makes threads, the tables end in front of the system call: the maker and the
+ * new one go on behind it, the one with a return address on its stack, the other without.
+ */
+static bool is_behind_system_call(const struct gt_elf *elf, uint64_t address)
+{
+	static const uint8_t instruction[] = {0x0f, 0x05}; /* syscall */
+	const void *bytes =
+		gt_elf_machine(elf) == EM_X86_64
+			? gt_elf_bytes(elf, address - sizeof(instruction), sizeof(instruction))
+			: NULL;
+
+	return bytes && memcmp(bytes, instruction, sizeof(instruction)) == 0;
+}
+
+static struct gt_cfi_rule rule_behind_system_call(const struct gt_elf *elf)
+{
+	return (struct gt_cfi_rule){
+		.cfa = GT_CFI_CFA_REGISTER,
+		.cfa_register = gt_cfi_numbers(gt_elf_machine(elf))->stack_pointer,
+		.cfa_offset = sizeof(uint64_t),
+		.from[GT_CFI_RETURN] = GT_CFI_AT_CFA,
+		.offsets[GT_CFI_RETURN] = -(int16_t)sizeof(uint64_t),
+		.may_be_new = true,
+	};
+}
+
 bool gt_code_file_rule(struct gt_code_files *files, uint32_t number, uint64_t offset,
 		       struct gt_cfi_rule *ret)
 {
@@ -136,6 +164,10 @@ bool gt_code_file_rule(struct gt_code_files *files, uint32_t number, uint64_t of
 		return false;
 	if (gt_cfi_find(file->cfi, address, ret))
 		return true;
+	if (is_behind_system_call(file->elf, address)) {
+		*ret = rule_behind_system_call(file->elf);
+		return true;
+	}
 	*ret = (struct gt_cfi_rule){.from[GT_CFI_RETURN] = GT_CFI_UNDEFINED};
 	return is_start(file->elf, address);
 }

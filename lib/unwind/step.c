@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+/* DWARF's number of rax, in which the kernel gives a result. */
+#define RESULT_REGISTER 0
+
 /* GT_STEP_CALLER when VALUE was read. */
 static enum gt_step read_stack(const struct gt_walk *walk, uint64_t address, uint64_t *ret)
 {
@@ -86,9 +89,12 @@ static bool is_above(const struct gt_walk *walk, uint64_t cfa, bool is_signal_fr
 enum gt_step gt_walk_step(struct gt_walk *walk, const struct gt_cfi_rule *rule)
 {
 	enum gt_step steps[GT_CFI_SLOTS] = {0};
-	uint64_t values[GT_CFI_SLOTS] = {0}, cfa;
+	uint64_t values[GT_CFI_SLOTS] = {0}, result, cfa;
 
 	if (rule->from[GT_CFI_RETURN] == GT_CFI_UNDEFINED)
+		return GT_STEP_END;
+	if (rule->may_be_new && gt_registers_get(&walk->registers, RESULT_REGISTER, &result) &&
+	    result == 0)
 		return GT_STEP_END;
 	steps[0] = find_cfa(walk, rule, &cfa);
 	if (steps[0] != GT_STEP_CALLER)

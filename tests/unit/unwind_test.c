@@ -392,6 +392,46 @@ static __attribute__((noinline)) int take_gil_of_a_test(int value)
 	return value * 3;
 }
 
+#ifdef __x86_64__
+/* As clone3() of the C library: no table tells of what is behind its system call. */
+__asm__(".pushsection .text\n"
+	".type clone_of_a_test, @function\n"
+	"clone_of_a_test:\n"
+	"	syscall\n"
+	"behind_clone:\n"
+	"	ret\n"
+	".size clone_of_a_test, . - clone_of_a_test\n"
+	".popsection\n");
+extern const char behind_clone[];
+
+/* The frames of one that has made a system call, which gave RESULT. */
+static char *unwind_behind_clone(uint64_t result)
+{
+	_cleanup_(gt_unwinder_freep) struct gt_unwinder *unwinder = new_unwinder(NULL);
+	uint64_t registers[] = {result, 0x7ff000000000, (uint64_t)(uintptr_t)behind_clone};
+	uint64_t stack[] = {(uint64_t)(uintptr_t)take_gil_of_a_test + 1};
+	struct gt_stack_sample sample = {
+		.registers = registers,
+		.register_mask = UINT64_C(1) << PERF_REG_X86_AX | UINT64_C(1) << PERF_REG_X86_SP |
+				 UINT64_C(1) << PERF_REG_X86_IP,
+		.stack = stack,
+		.stack_bytes = sizeof(stack),
+		.is_cut = true,
+	};
+
+	return names_of(unwinder, unwind(unwinder, SPACE, &sample));
+}
+
+static void test_a_new_thread_has_no_caller(void **state)
+{
+	_cleanup_free_ char *maker = unwind_behind_clone(4711), *made = unwind_behind_clone(0);
+
+	(void)state;
+	assert_string_equal(maker, "clone_of_a_test take_gil_of_a_test [cut]");
+	assert_string_equal(made, "clone_of_a_test");
+}
+#endif
+
 /* Where a function of this program is in its file. */
 static uint64_t offset_of(const void *function)
 {
@@ -700,6 +740,9 @@ int main(void)
 		cmocka_unit_test(test_the_same_stack_is_the_same_number),
 		cmocka_unit_test(test_a_short_copy_ends_in_a_mark),
 		cmocka_unit_test(test_a_broken_stack_ends_in_a_mark),
+#ifdef __x86_64__
+		cmocka_unit_test(test_a_new_thread_has_no_caller),
+#endif
 		cmocka_unit_test(test_files_are_found),
 		cmocka_unit_test(test_the_vdso_has_names),
 		cmocka_unit_test(test_memory_of_no_file_is_one_frame),
