@@ -227,6 +227,9 @@ int gt_scheduler_leave(struct gt_trace *trace, uint32_t thread, const struct gt_
 		r = find_reason(trace, leave.stack, event->leave.stack, &leave.reason);
 	if (leave.is_uninterruptible && is_for_signals(leave.reason))
 		leave.reason = GT_SLEEP_UNEXPLAINED;
+	/* vfork() lets no signal but the last one end the wait for its child. No disk keeps it. */
+	if (leave.reason == GT_SLEEP_WAIT)
+		leave.is_uninterruptible = false;
 	state->leave = leave;
 	return r;
 }

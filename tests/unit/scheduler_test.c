@@ -491,6 +491,8 @@ static void test_reasons(void **test_state)
 	leave(trace, 1943, 999, IN_READ, 0);
 	leave(trace, 1900, PID, IN_READ, UNINTERRUPTIBLE);
 	in(trace, 1950, PID);
+	leave(trace, 1959, PID, "schedule __wait_for_common __do_sys_vfork | vfork",
+	      UNINTERRUPTIBLE);
 	out(trace, 1960, PID, false);
 	task(trace, 2000, PID, GT_EVENT_EXIT);
 	finish(trace, &stats);
@@ -499,7 +501,7 @@ static void test_reasons(void **test_state)
 		     "1500 R exit_to_user_mode_loop, 1600 on, 1700 S schedule, 1800 on, "
 		     "1851 D schedule, 1870 state unknown, 1910 on, 1920 S, 1930 on, 1942 S(poll) "
 		     "schedule, "
-		     "1950 on, 1960 S");
+		     "1950 on, 1960 S(wait) schedule");
 	assert_int_equal(trace->threads.count, 1);
 	thread = &stats.threads[0];
 	assert_int_equal(thread->sleep_reason_ns[GT_SLEEP_READ], 100);
