@@ -13,7 +13,7 @@ def test_what_was_lost_is_unknown(giltrace, some_interpreter):
     process = giltrace.start(
         *giltrace.outputs(),
         *["--buffer-size", "64K", "--python", some_interpreter.path],
-        *[WORKLOADS / "round_trips.py", facts, "100000", "2"],
+        *[WORKLOADS / "round_trips.py", facts, "200000", "2"],
     )
     time.sleep(0.6)
     os.kill(process.pid, signal.SIGSTOP)
