@@ -269,6 +269,7 @@ static bool convert(struct gt_perf_source *source, const struct gt_perf_record *
 		ret->map.path = record->mmap.path;
 		ret->map.build_id = record->mmap.build_id;
 		ret->map.build_id_size = record->mmap.build_id_size;
+		ret->map.by_agent = false;
 		return true;
 	case PERF_RECORD_LOST_SAMPLES:
 	case PERF_RECORD_LOST:
