@@ -424,6 +424,16 @@ const struct gt_elf_section *gt_elf_section_of_type(const struct gt_elf *elf, ui
 	return NULL;
 }
 
+const struct gt_elf_section *gt_elf_code_section_at(const struct gt_elf *elf, uint64_t address)
+{
+	gt_array_for_each (&elf->sections, section)
+		if ((section->header.sh_flags & SHF_EXECINSTR) &&
+		    address >= section->header.sh_addr &&
+		    address - section->header.sh_addr < section->header.sh_size)
+			return section;
+	return NULL;
+}
+
 int gt_elf_table_open(const struct gt_elf *elf, const struct gt_elf_section *section,
 		      Elf_Data **ret_data, uint32_t *ret_count)
 {

@@ -36,6 +36,9 @@ struct gt_elf {
 /* The first section of this type, or NULL. */
 const struct gt_elf_section *gt_elf_section_of_type(const struct gt_elf *elf, uint32_t type);
 
+/* The section of code that holds a virtual address, or NULL. */
+const struct gt_elf_section *gt_elf_code_section_at(const struct gt_elf *elf, uint64_t address);
+
 /*
  * The data of a table of fixed-size entries, and their number. -EBADMSG, logged, when libelf cannot
  * make sense of it.

@@ -17,16 +17,6 @@ struct symbol {
 
 typedef GT_ARRAY(struct symbol) symbols;
 
-static const struct gt_elf_section *code_section_at(const struct gt_elf *elf, uint64_t address)
-{
-	gt_array_for_each (&elf->sections, section)
-		if ((section->header.sh_flags & SHF_EXECINSTR) &&
-		    address >= section->header.sh_addr &&
-		    address - section->header.sh_addr < section->header.sh_size)
-			return section;
-	return NULL;
-}
-
 static bool names_code(const GElf_Sym *symbol)
 {
 	uint8_t type = GELF_ST_TYPE(symbol->st_info);
@@ -109,7 +99,7 @@ static int make_ranges(const struct gt_elf *elf, const symbols *all, gt_elf_func
 			continue;
 		if (!section || symbol->start < section->header.sh_addr ||
 		    symbol->start - section->header.sh_addr >= section->header.sh_size)
-			section = code_section_at(elf, symbol->start);
+			section = gt_elf_code_section_at(elf, symbol->start);
 		if (!section)
 			continue;
 		limit = section->header.sh_addr + section->header.sh_size;

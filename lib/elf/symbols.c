@@ -6,16 +6,6 @@
 #include "base/log.h"
 #include "elf/elf_internal.h"
 
-static const struct gt_elf_section *section_at(const struct gt_elf *elf, uint64_t address)
-{
-	gt_array_for_each (&elf->sections, section)
-		if ((section->header.sh_flags & SHF_EXECINSTR) &&
-		    address >= section->header.sh_addr &&
-		    address - section->header.sh_addr < section->header.sh_size)
-			return section;
-	return NULL;
-}
-
 /* Of those that start together, the longest comes first. */
 static int compare_functions(const void *left, const void *right)
 {
@@ -39,7 +29,7 @@ static void make_ranges(const struct gt_elf *elf, gt_elf_functions *functions)
 
 	for (uint32_t i = 0; i < functions->count; i++) {
 		struct gt_elf_function *function = &functions->items[i];
-		const struct gt_elf_section *section = section_at(elf, function->start);
+		const struct gt_elf_section *section = gt_elf_code_section_at(elf, function->start);
 		uint64_t limit;
 
 		if (!section || (kept > 0 && function->start < functions->items[kept - 1].end))
