@@ -16,3 +16,9 @@ static inline uint64_t gt_clock_ns(clockid_t clock)
 	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * GT_NS_PER_SEC + (uint64_t)now.tv_nsec;
 }
+
+/* How long TIME_NS is after START_NS; 0 when it is before. */
+static inline uint64_t gt_ns_since(uint64_t time_ns, uint64_t start_ns)
+{
+	return time_ns > start_ns ? time_ns - start_ns : 0;
+}

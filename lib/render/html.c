@@ -185,11 +185,6 @@ static int lanes_find(const struct gt_report *report, struct lanes *ret)
 	return bars_find(report, ret, state_bar, trace->states.count, &ret->states);
 }
 
-static uint64_t since(uint64_t time_ns, uint64_t start_ns)
-{
-	return time_ns > start_ns ? time_ns - start_ns : 0;
-}
-
 /* The places of the trace's processes in the summary, which keeps their order. */
 static uint32_t *find_places(const struct gt_report *report)
 {
@@ -259,8 +254,8 @@ static json_t *describe_lanes(const struct gt_report *report, const struct lanes
 	for (uint32_t i = 0; i < lanes->count; i++) {
 		uint32_t index = lanes->threads[i];
 		const struct gt_thread *thread = &trace->threads.items[index];
-		uint64_t start_ns = since(thread->start_ns, trace->start_ns);
-		uint64_t end_ns = since(thread->end_ns, trace->start_ns);
+		uint64_t start_ns = gt_ns_since(thread->start_ns, trace->start_ns);
+		uint64_t end_ns = gt_ns_since(thread->end_ns, trace->start_ns);
 		uint64_t last = lanes->intervals.offsets[index];
 		uint64_t last_state = lanes->states.offsets[index];
 		json_t *lane = json_object();
@@ -375,7 +370,7 @@ static json_t *describe_page(const struct gt_report *report, const struct page *
 		"host", gt_json_text(meta->hostname), "date_ms", gt_json_integer_or_null(date_ms),
 		"python", "path", gt_json_text(meta->python_path), "version",
 		gt_json_text(meta->python_version), "build_id", gt_json_text(meta->python_build_id),
-		"duration_ns", (json_int_t)since(trace->end_ns, trace->start_ns), "lanes",
+		"duration_ns", (json_int_t)gt_ns_since(trace->end_ns, trace->start_ns), "lanes",
 		describe_lanes(report, lanes, places), "gils", describe_gils(trace), "intervals",
 		(json_int_t)lanes->intervals.count, "summary", gt_summary_json_new(report));
 	if (trace->has_states) {
@@ -417,10 +412,11 @@ static int write_column(const struct gt_trace *trace, const struct bars *bars, e
 			gt_column_put(column, bar.gil);
 			break;
 		case COLUMN_GAP:
-			gt_column_put(column, since(bar.start_ns, end_ns));
+			gt_column_put(column, gt_ns_since(bar.start_ns, end_ns));
 			break;
 		case COLUMN_LENGTH:
-			gt_column_put(column, since(bar.end_ns, GT_MAX(bar.start_ns, end_ns)));
+			gt_column_put(column,
+				      gt_ns_since(bar.end_ns, GT_MAX(bar.start_ns, end_ns)));
 			break;
 		case COLUMN_STACK:
 			gt_column_put(column, bar.stack);

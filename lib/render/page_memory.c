@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/time.h"
 #include "render/columns.h"
 
 int gt_page_memory_make(const struct gt_report *report, struct gt_page_memory *ret)
@@ -58,11 +59,6 @@ void gt_page_memory_describe(const struct gt_page_memory *memory, const uint32_t
 		json_decref(list);
 }
 
-static uint64_t since(uint64_t time_ns, uint64_t start_ns)
-{
-	return time_ns > start_ns ? time_ns - start_ns : 0;
-}
-
 static int write_column(const struct gt_page_memory *memory, bool is_gap, const char *name,
 			struct gt_sink *sink)
 {
@@ -80,8 +76,8 @@ static int write_column(const struct gt_page_memory *memory, bool is_gap, const 
 			process = point->process;
 			before_ns = memory->trace->start_ns;
 		}
-		gt_column_put(column,
-			      is_gap ? since(point->time_ns, before_ns) : point->resident_bytes);
+		gt_column_put(column, is_gap ? gt_ns_since(point->time_ns, before_ns)
+					     : point->resident_bytes);
 		before_ns = GT_MAX(before_ns, point->time_ns);
 	}
 	return 0;

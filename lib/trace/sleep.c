@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The same of intervals of any KIND. */
+/* The intervals of KIND, thread by thread. */
 static int find_intervals(const struct gt_trace *trace, enum gt_interval_kind kind,
 			  struct gt_sleep_waits *ret)
 {
