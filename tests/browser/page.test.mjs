@@ -312,7 +312,8 @@ describe('page', { skip: reason ?? false }, () => {
 			assert.equal(await tab.locator('#place').textContent(), first);
 			await tab.keyboard.press('Escape');
 			assert.equal(await tab.locator('#panel').isVisible(), false);
-			assert.equal(await tab.locator('#mark').isVisible(), false);
+			/* With the next frame. */
+			await tab.locator('#mark').waitFor({ state: 'hidden' });
 		});
 	});
 
