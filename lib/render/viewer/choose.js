@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What is pointed at, and what is chosen in the timeline: a lane, an interval or a state of it. */
 
+import { tellChange } from './changes.js';
 import {
 	describeInterval,
 	describePlace,
@@ -76,6 +77,7 @@ export function chooseLane(timeline, index) {
 		scroller.scrollTop = top + timeline.laneHeight - scroller.clientHeight;
 	byId('place').textContent = laneName(lane);
 	showPanel(timeline.report, lane, null);
+	tellChange(timeline, 'choice');
 	askFrame(timeline);
 }
 
@@ -109,6 +111,7 @@ function chooseState(timeline, index) {
 	bringIntoView(timeline, states.start[index], states.end[index]);
 	byId('place').textContent = nodes.map((node) => node.textContent).join(', ');
 	showPanel(report, lane, nodes);
+	tellChange(timeline, 'choice');
 	askFrame(timeline);
 }
 
@@ -135,6 +138,7 @@ export function chooseNothing(timeline) {
 	timeline.interval = timeline.state = -1;
 	hidePanel();
 	hoverEnd();
+	tellChange(timeline, 'choice');
 	askFrame(timeline);
 }
 
@@ -154,6 +158,7 @@ function chooseInterval(timeline, interval) {
 	const nodes = describeInterval(report, intervals, lanes, lane, interval);
 	byId('place').textContent = nodes.map((node) => node.textContent).join(', ');
 	drawFrame(timeline);
+	tellChange(timeline, 'choice');
 
 	const hover = byId('hover');
 	const mark = byId('mark').getBoundingClientRect();

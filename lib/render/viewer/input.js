@@ -19,11 +19,14 @@ const PAN_STEP = 0.15;
 const WHEEL_PAUSE_MS = 200;
 const DRAG_PIXELS = 3;
 
-/** @param {import('./timeline.js').Timeline} timeline */
-export function listen(timeline) {
+/**
+ * @param {import('./timeline.js').Timeline} timeline
+ * @param {Record<string, () => void>} [others] what keys do for other parts of the page
+ */
+export function listen(timeline, others = {}) {
 	listenToWheel(timeline);
 	listenToPointer(timeline);
-	listenToKeys(timeline);
+	listenToKeys(timeline, others);
 	const middle = () => byId('window').clientWidth / 2;
 	byId('zoom-in').addEventListener('click', () => zoomAtPixel(timeline, middle(), 1 / ZOOM_STEP));
 	byId('zoom-out').addEventListener('click', () => zoomAtPixel(timeline, middle(), ZOOM_STEP));
@@ -123,8 +126,11 @@ function isTyping(event) {
 	return /** @type {Element} */ (event.target).tagName === 'INPUT';
 }
 
-/** @param {import('./timeline.js').Timeline} timeline */
-function listenToKeys(timeline) {
+/**
+ * @param {import('./timeline.js').Timeline} timeline
+ * @param {Record<string, () => void>} others
+ */
+function listenToKeys(timeline, others) {
 	const plot = byId('plot');
 	/** @param {number} factor */
 	const zoom = (factor) => zoomAtPixel(timeline, byId('window').clientWidth / 2, factor);
@@ -143,6 +149,7 @@ function listenToKeys(timeline) {
 		j: () => stepState(timeline, -1),
 		k: () => stepState(timeline, 1),
 		Escape: () => chooseNothing(timeline),
+		...others,
 	};
 	/* These scroll the page when the timeline has not the focus. */
 	/** @type {Record<string, () => void>} */

@@ -60,6 +60,14 @@ def join_modules(folder, entry):
     )
 
 
+def join_styles(folder):
+    """What all have in common first; what is for paper only comes last, and wins."""
+    names = sorted(path.name for path in folder.glob("*.css"))
+    names.sort(key=lambda name: {"style.css": 0, "print.css": 2}.get(name, 1))
+    texts = [(folder / name).read_text(encoding="utf-8") for name in names]
+    return "\n".join(COMMENT.sub("", text) for text in texts)
+
+
 def source_hash(text):
     digest = hashlib.sha256(text.encode()).digest()
     return "sha256-" + base64.b64encode(digest).decode()
@@ -83,7 +91,7 @@ def main():
     arguments = parser.parse_args()
 
     script = join_modules(arguments.folder, "main.js")
-    style = (arguments.folder / "style.css").read_text(encoding="utf-8")
+    style = join_styles(arguments.folder)
     page = (arguments.folder / "template.html").read_text(encoding="utf-8")
     for text, closing in ((script, "</script"), (style, "</style")):
         if closing in text.lower() or "<!--" in text:

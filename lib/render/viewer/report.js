@@ -91,8 +91,19 @@
  * @property {number} end_ns
  * @property {number} intervals how many of the columns' values are its own
  * @property {number} [states] likewise, of the columns of states, when they were recorded
+ * @property {Holds} [holds] how long it held the GIL, and waited for it, when somebody watched
  * @property {[string, number][]} [counts] what was counted of it
  * @property {[string, number][]} [reasons] what it slept for, and how long
+ */
+
+/**
+ * Counts are by length: [i] is how many last at least 2^i ns, and less than 2^(i+1).
+ * @typedef {object} Holds
+ * @property {number[]} holds
+ * @property {number[]} waits of acquisitions, all of each: their sum is the thread's acquisitions
+ * @property {number} hold_p50_ns
+ * @property {number} hold_max_ns
+ * @property {number} hold_half_ns half of the time that it held the GIL are holds at least so long
  */
 
 /**

@@ -4,6 +4,7 @@
  * lanes that are on the screen into one image.
  */
 
+import { tellChange } from './changes.js';
 import { laneName } from './details.js';
 import { byId, make } from './dom.js';
 import { formatBytes, formatDuration, formatName, formatShare, visibleText } from './format.js';
@@ -47,6 +48,15 @@ const TICK_DISTANCE = 96;
  */
 
 /**
+ * Waits of some threads, as far as some other held the GIL meanwhile.
+ * @typedef {object} WaitFilter
+ * @property {string} key names it in links
+ * @property {string} title tells it to people
+ * @property {import('./lanes.js').Intervals} intervals
+ * @property {(import('./lanes.js').Span | null)[]} spans by lane: its part of them; null: none
+ */
+
+/**
  * @typedef {object} Timeline
  * @property {import('./report.js').ReportMeta} report
  * @property {import('./lanes.js').Lane[]} lanes
@@ -63,6 +73,9 @@ const TICK_DISTANCE = 96;
  * @property {number} chosen lane, or -1
  * @property {number} interval chosen, or -1
  * @property {number} state chosen, or -1
+ * @property {{from: number, to: number} | null} selection the range that the table is about; null: all
+ * @property {WaitFilter | null} filter the waits that alone are shown; null: all
+ * @property {import('./changes.js').Listeners} listeners
  * @property {boolean} waiting for a frame
  * @property {import('./raster.js').Raster | null} raster
  * @property {ImageData | null} image
@@ -91,6 +104,9 @@ export function makeTimeline(report, lanes, choose) {
 		chosen: -1,
 		interval: -1,
 		state: -1,
+		selection: null,
+		filter: null,
+		listeners: new Map(),
 		waiting: false,
 		raster: null,
 		image: null,
@@ -139,10 +155,19 @@ export function showMemory(timeline, memories) {
 	}
 }
 
+/**
+ * @param {Timeline} timeline
+ * @param {number} from
+ * @param {number} to
+ */
+export function showRange(timeline, from, to) {
+	setRange(timeline.view, from, to);
+	askFrame(timeline);
+}
+
 /** @param {Timeline} timeline */
 export function fitView(timeline) {
-	setRange(timeline.view, 0, timeline.report.duration_ns);
-	askFrame(timeline);
+	showRange(timeline, 0, timeline.report.duration_ns);
 }
 
 /**
@@ -369,6 +394,7 @@ export function drawFrame(timeline) {
 	placeMark(timeline);
 	byId('range').textContent =
 		`${formatDuration(view.to - view.from)} of ${formatDuration(view.duration)}`;
+	tellChange(timeline, 'view');
 }
 
 /**
