@@ -197,15 +197,15 @@ static int note_record(struct gt_pass *pass, struct gt_pass_ring *ring,
 		       : 0;
 }
 
-static int drain_ring(struct gt_pass *pass, struct gt_pass_ring *ring)
+static int drain_ring(struct gt_pass *pass, uint32_t index)
 {
+	struct gt_pass_ring *ring = &pass->rings.rings[index];
 	struct gt_ring_record record;
 	int r = 0;
 
 	if (!gt_ring_begin(&ring->ring))
 		return 0;
-	if (ring->ring.end - ring->ring.position > ring->ring.bytes / 4)
-		pass->is_behind = true;
+	pass->is_behind |= gt_pass_ring_is_behind(ring);
 	while (r == 0 && gt_ring_next(&ring->ring, &record)) {
 		bool write;
 
@@ -213,8 +213,7 @@ static int drain_ring(struct gt_pass *pass, struct gt_pass_ring *ring)
 		if (r == 0 && write)
 			r = gt_pass_output_copy(&pass->output, &record);
 	}
-	gt_ring_end(&ring->ring);
-	return r;
+	return r < 0 ? r : gt_pass_rings_end(&pass->rings, index, 0, &pass->output);
 }
 
 int gt_pass_drain(struct gt_pass *pass)
@@ -224,7 +223,7 @@ int gt_pass_drain(struct gt_pass *pass)
 	pass->is_behind = false;
 	gt_wakeups_begin(&pass->wakeups);
 	for (uint32_t i = 0; r == 0 && i < pass->rings.count; i++)
-		r = drain_ring(pass, &pass->rings.rings[i]);
+		r = drain_ring(pass, i);
 	if (r == 0)
 		r = gt_wakeups_drain(&pass->wakeups, &pass->followed, &pass->output);
 	if (r == 0)

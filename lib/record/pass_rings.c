@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/pass_rings.h"
 
+#include <inttypes.h>
 #include <perf/event.h>
 #include <stdlib.h>
 
@@ -39,12 +40,31 @@ void gt_pass_ring_note(struct gt_pass_ring *ring, const struct gt_ring_record *r
 		ring->lost += lost.lost;
 }
 
+int gt_pass_rings_end(struct gt_pass_rings *rings, uint32_t index, uint32_t event,
+		      struct gt_pass_output *output)
+{
+	struct gt_pass_ring *ring = &rings->rings[index];
+
+	gt_ring_end(&ring->ring);
+	if (!ring->ring.is_broken)
+		return 0;
+	gt_debug("ring %" PRIu32 " of %s was broken up to byte %" PRIu64, index, rings->set->what,
+		 ring->ring.position);
+	ring->breaks++;
+	return gt_pass_output_append_loss(output, rings->set->events.items[event].ids[index], 1);
+}
+
+bool gt_pass_ring_is_behind(const struct gt_pass_ring *ring)
+{
+	return ring->ring.end - ring->ring.position > ring->ring.bytes / 4;
+}
+
 uint64_t gt_pass_rings_lost(const struct gt_pass_rings *rings)
 {
 	uint64_t lost = 0;
 
 	for (uint32_t i = 0; i < rings->count; i++)
-		lost += rings->rings[i].lost;
+		lost += rings->rings[i].lost + rings->rings[i].breaks;
 	return lost;
 }
 

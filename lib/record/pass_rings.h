@@ -12,7 +12,8 @@ struct gt_pass_output;
 
 struct gt_pass_ring {
 	struct gt_ring ring;
-	uint64_t lost; /* that records of it told of */
+	uint64_t lost;	 /* that records of it told of */
+	uint64_t breaks; /* each is a loss of nobody knows how much */
 };
 
 struct gt_pass_rings {
@@ -27,6 +28,16 @@ void gt_pass_rings_clear(struct gt_pass_rings *rings);
 
 /* Adds what RECORD tells of losses. */
 void gt_pass_ring_note(struct gt_pass_ring *ring, const struct gt_ring_record *record);
+
+/*
+ * Ends the reading of ring INDEX. That it was broken is added to OUTPUT, as a loss of the set's
+ * event EVENT. Logs what failed.
+ */
+int gt_pass_rings_end(struct gt_pass_rings *rings, uint32_t index, uint32_t event,
+		      struct gt_pass_output *output);
+
+/* Whether a ring was more than a quarter full when its reading was begun. */
+bool gt_pass_ring_is_behind(const struct gt_pass_ring *ring);
 
 /* Lost in all rings, as far as that was told. */
 uint64_t gt_pass_rings_lost(const struct gt_pass_rings *rings);

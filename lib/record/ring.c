@@ -31,8 +31,23 @@ bool gt_ring_begin(struct gt_ring *ring)
 {
 	if (!ring->data && !find_data(ring))
 		return false;
+	ring->is_broken = false;
 	ring->end = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 	return ring->end != ring->position;
+}
+
+/* Where it is, the kernel has put a whole record, in whole words. */
+static bool is_sound(const struct gt_ring *ring, uint32_t size)
+{
+	return size >= sizeof(struct perf_event_header) && size <= ring->end - ring->position &&
+	       size % sizeof(uint64_t) == 0;
+}
+
+static bool give_up_rest(struct gt_ring *ring)
+{
+	ring->position = ring->end;
+	ring->is_broken = true;
+	return false;
 }
 
 bool gt_ring_next(struct gt_ring *ring, struct gt_ring_record *ret)
@@ -41,8 +56,12 @@ bool gt_ring_next(struct gt_ring *ring, struct gt_ring_record *ret)
 
 	if (ring->position == ring->end)
 		return false;
+	if (ring->end - ring->position > ring->bytes || start % sizeof(uint64_t) != 0)
+		return give_up_rest(ring);
 	ret->first = ring->data + start;
 	memcpy(&ret->header, ret->first, sizeof(ret->header));
+	if (!is_sound(ring, ret->header.size))
+		return give_up_rest(ring);
 	ret->first_size = ret->header.size;
 	ret->second = ring->data;
 	ret->second_size = 0;

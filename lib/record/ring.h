@@ -15,6 +15,7 @@ struct gt_ring {
 	uint64_t bytes;			   /* a power of two */
 	uint64_t position;		   /* bytes that were read so far */
 	uint64_t end;			   /* as far as there is something to read */
+	bool is_broken;			   /* since it was begun: see gt_ring_next() */
 };
 
 /*
@@ -33,7 +34,10 @@ struct gt_ring_record {
  */
 bool gt_ring_begin(struct gt_ring *ring);
 
-/* The next record. False when there is none. */
+/*
+ * The next record. False when there is none; also when there should be one and there is none that
+ * can be: then the rest is left out, which IS_BROKEN tells, and reading goes on at the next time.
+ */
 bool gt_ring_next(struct gt_ring *ring, struct gt_ring_record *ret);
 
 /* Gives the room of all that was read back to the kernel. */

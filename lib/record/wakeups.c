@@ -116,17 +116,17 @@ int gt_wakeups_drain(struct gt_wakeups *wakeups, const struct gt_followed_thread
 	int r = 0;
 
 	wakeups->is_behind = false;
-	for (uint32_t i = 0; i < wakeups->rings.count; i++) {
+	for (uint32_t i = 0; r == 0 && i < wakeups->rings.count; i++) {
 		struct gt_pass_ring *ring = &wakeups->rings.rings[i];
 
-		if (ring->ring.end - ring->ring.position > ring->ring.bytes / 4)
-			wakeups->is_behind = true;
+		wakeups->is_behind |= gt_pass_ring_is_behind(ring);
 		while (r == 0 && gt_ring_next(&ring->ring, &record)) {
 			gt_pass_ring_note(ring, &record);
 			if (is_wanted(wakeups, followed, &record, output->ids_offset))
 				r = gt_pass_output_copy(output, &record);
 		}
-		gt_ring_end(&ring->ring);
+		if (r == 0)
+			r = gt_pass_rings_end(&wakeups->rings, i, 0, output);
 	}
 	return r;
 }
