@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/state_capture.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/io.h"
@@ -92,6 +93,28 @@ static int open_with_stacks(const struct gt_state_capture_spec *spec,
 	return r;
 }
 
+/*
+ * Without stacks. Where the limit on memory for rings is reached with those of the counters, it
+ * goes without these.
+ */
+static int open_switches(const struct gt_state_capture_spec *spec, struct gt_state_choice *choice,
+			 pid_t pid, struct gt_pass **ret, char **ret_why)
+{
+	_cleanup_free_ char *why = NULL;
+	uint32_t counter_count = choice->counters.count;
+	int r = open_pass(spec, choice, pid, ret, ret_why), without;
+
+	if ((r != -EPERM && r != -ENOMEM) || counter_count == 0)
+		return r;
+	choice->counters.count = 0;
+	without = open_pass(spec, choice, pid, ret, &why);
+	choice->counters.count = counter_count;
+	if (without < 0)
+		return r;
+	gt_warning("nothing is counted: %s", text_of(*ret_why));
+	return 0;
+}
+
 int gt_state_capture_open(const struct gt_state_capture_spec *spec, struct gt_state_choice *choice,
 			  pid_t pid, struct gt_pass **ret)
 {
@@ -104,7 +127,7 @@ int gt_state_capture_open(const struct gt_state_capture_spec *spec, struct gt_st
 		return 0;
 	}
 	choice->has_stacks = choice->has_wakeups = choice->has_memory = false;
-	r = open_pass(spec, choice, pid, ret, &why);
+	r = open_switches(spec, choice, pid, ret, &why);
 	if (r < 0)
 		gt_log(is_all_there_is ? GT_LOG_ERROR : GT_LOG_WARNING, "%s%s",
 		       is_all_there_is ? "" : "no on/off CPU: ", text_of(why));

@@ -4,13 +4,14 @@
 #include <perf/event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/time.h"
 #include "record/followed_threads.h"
+#include "record/pass.h"
 #include "record/pass_output.h"
-#include "record/pass_rings.h"
 #include "record/ring.h"
 
 /* PERF_RECORD_READ, as far as counters always have it. */
@@ -20,50 +21,132 @@ struct read_start {
 	uint64_t value, enabled_ns, running_ns, id;
 };
 
-int gt_counters_init(struct gt_counters *counters, const struct gt_event_set *set, uint32_t count,
-		     pid_t pid)
-{
-	counters->set = set;
-	counters->first = set->events.count - count;
-	counters->count = count;
-	counters->pid = (uint32_t)pid;
-	counters->told = calloc((size_t)count * set->ring_count, sizeof(*counters->told));
-	if (!counters->told && count > 0)
-		return gt_error_oom();
-	for (uint32_t i = 0; i < count * set->ring_count; i++) {
-		const struct gt_set_event *event =
-			&set->events.items[counters->first + i / set->ring_count];
+/*
+ * For the ends of 1600 threads. Where memory is limited so much that the pass has got small rings,
+ * these are small beside them.
+ */
+#define RING_BYTES (UINT64_C(128) << 10)
+#define PART_OF_PASS 16
 
-		if (gt_hash_set(&counters->index, event->ids[i % set->ring_count], i) < 0)
-			return gt_error_oom();
-	}
-	return 0;
+static int open_counter(struct gt_counter *counter, const struct gt_pass_spec *spec, uint32_t index,
+			uint64_t ring_bytes, pid_t pid)
+{
+	int r = gt_event_set_open_counter(&counter->set, spec, &spec->counters[index], pid,
+					  ring_bytes);
+
+	if (r < 0)
+		return r;
+	counter->told = calloc(counter->set.ring_count, sizeof(*counter->told));
+	if (!counter->told)
+		return gt_error_oom();
+	return gt_pass_rings_init(&counter->rings, &counter->set);
 }
 
-void gt_counters_clear(struct gt_counters *counters)
+int gt_counters_open(struct gt_counters *counters, const struct gt_pass_spec *spec,
+		     uint64_t pass_ring_bytes, pid_t pid)
 {
-	gt_hash_clear(&counters->index);
-	free(counters->told);
+	uint64_t ring_bytes = GT_MIN(RING_BYTES, pass_ring_bytes / PART_OF_PASS);
+	int r = 0;
+
+	counters->pid = (uint32_t)pid;
+	if (spec->counter_count == 0)
+		return 0;
+	counters->items = calloc(spec->counter_count, sizeof(*counters->items));
+	if (!counters->items)
+		return gt_error_oom();
+	while (r == 0 && counters->count < spec->counter_count) {
+		uint32_t index = counters->count++;
+
+		r = open_counter(&counters->items[index], spec, index,
+				 GT_MAX(ring_bytes, (uint64_t)getpagesize()), pid);
+	}
+	return r;
+}
+
+void gt_counters_disable(struct gt_counters *counters)
+{
+	for (uint32_t i = 0; i < counters->count; i++)
+		gt_event_set_disable(&counters->items[i].set);
+}
+
+void gt_counters_close(struct gt_counters *counters)
+{
+	for (uint32_t i = 0; i < counters->count; i++) {
+		gt_pass_rings_clear(&counters->items[i].rings);
+		gt_event_set_close(&counters->items[i].set);
+		free(counters->items[i].told);
+	}
+	free(counters->items);
 	*counters = (struct gt_counters){0};
 }
 
-bool gt_counters_note(struct gt_counters *counters, const struct gt_ring_record *record)
+bool gt_counters_note(struct gt_counters *counters, uint32_t counter, uint32_t ring,
+		      const struct gt_ring_record *record)
 {
-	struct gt_event_count *told;
+	struct gt_event_count *told = &counters->items[counter].told[ring];
 	struct read_start read;
-	uint32_t i;
 
-	if (!gt_ring_record_copy(record, 0, &read, sizeof(read)))
+	if (record->header.type != PERF_RECORD_READ ||
+	    !gt_ring_record_copy(record, 0, &read, sizeof(read)))
 		return true;
-	i = gt_hash_get(&counters->index, read.id);
-	if (i == GT_HASH_NONE)
-		return true;
-	told = &counters->told[i];
 	told->value += read.value;
 	told->enabled_ns += read.enabled_ns;
 	told->running_ns += read.running_ns;
 	counters->has_first |= read.tid == counters->pid;
-	return read.value > 0 || read.running_ns > 0 || i % counters->set->ring_count == 0;
+	return read.value > 0 || read.running_ns > 0 || ring == 0;
+}
+
+void gt_counters_begin(struct gt_counters *counters)
+{
+	counters->is_behind = false;
+	for (uint32_t i = 0; i < counters->count; i++)
+		for (uint32_t ring = 0; ring < counters->items[i].rings.count; ring++)
+			gt_ring_begin(&counters->items[i].rings.rings[ring].ring);
+}
+
+static int drain_ring(struct gt_counters *counters, uint32_t counter, uint32_t index,
+		      struct gt_pass_output *output)
+{
+	struct gt_pass_rings *rings = &counters->items[counter].rings;
+	struct gt_pass_ring *ring = &rings->rings[index];
+	struct gt_ring_record record;
+	int r = 0;
+
+	counters->is_behind |= gt_pass_ring_is_behind(ring);
+	while (r == 0 && gt_ring_next(&ring->ring, &record)) {
+		gt_pass_ring_note(ring, &record);
+		if (gt_counters_note(counters, counter, index, &record))
+			r = gt_pass_output_copy(output, &record);
+	}
+	return r < 0 ? r : gt_pass_rings_end(rings, index, 0, output);
+}
+
+int gt_counters_drain(struct gt_counters *counters, struct gt_pass_output *output)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < counters->count; i++)
+		for (uint32_t ring = 0; r == 0 && ring < counters->items[i].rings.count; ring++)
+			r = drain_ring(counters, i, ring, output);
+	return r;
+}
+
+uint64_t gt_counters_lost(const struct gt_counters *counters)
+{
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0; i < counters->count; i++)
+		lost += gt_pass_rings_lost(&counters->items[i].rings);
+	return lost;
+}
+
+int gt_counters_add_untold(struct gt_counters *counters, struct gt_pass_output *output)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < counters->count; i++)
+		r = gt_pass_rings_add_untold(&counters->items[i].rings, 0, output);
+	return r;
 }
 
 static uint64_t subtract(uint64_t all, uint64_t part)
@@ -72,12 +155,11 @@ static uint64_t subtract(uint64_t all, uint64_t part)
 }
 
 /* What the first thread has counted on the CPU of RING. */
-static int append_rest(const struct gt_counters *counters, uint32_t counter, uint32_t ring,
-		       struct gt_pass_output *output)
+static int append_rest(const struct gt_counters *counters, const struct gt_counter *counter,
+		       uint32_t ring, struct gt_pass_output *output)
 {
-	const struct gt_set_event *event = &counters->set->events.items[counters->first + counter];
-	const struct gt_event_count *told =
-		&counters->told[counter * counters->set->ring_count + ring];
+	const struct gt_set_event *event = &counter->set.events.items[0];
+	const struct gt_event_count *told = &counter->told[ring];
 	bool has_lost = event->attr.read_format & PERF_FORMAT_LOST;
 	struct gt_event_count all;
 	struct {
@@ -91,7 +173,7 @@ static int append_rest(const struct gt_counters *counters, uint32_t counter, uin
 				    .tid = counters->pid,
 				    .time_ns = gt_clock_ns(CLOCK_MONOTONIC),
 				    .id = event->ids[ring]};
-	int r = gt_event_set_count(counters->set, counters->first + counter, ring, &all);
+	int r = gt_event_set_count(&counter->set, 0, ring, &all);
 
 	if (r < 0) {
 		gt_debug_errno(r, "cannot read the counter %s", event->name);
@@ -108,20 +190,20 @@ static int append_rest(const struct gt_counters *counters, uint32_t counter, uin
 	return gt_pass_output_append(output, &record, record.start.header.size);
 }
 
-int gt_counters_add_first(struct gt_counters *counters, const struct gt_pass_rings *rings,
+int gt_counters_add_first(struct gt_counters *counters, bool has_lost,
 			  const struct gt_followed_threads *followed, struct gt_pass_output *output)
 {
 	int r = 0;
 
 	if (counters->count == 0)
 		return 0;
-	if (counters->has_first || gt_pass_rings_lost(rings) > 0 ||
+	if (has_lost || counters->has_first || gt_counters_lost(counters) > 0 ||
 	    !gt_followed_threads_have_ended(followed)) {
 		gt_debug("what the first thread has counted is not known");
 		return 0;
 	}
 	for (uint32_t i = 0; r == 0 && i < counters->count; i++)
-		for (uint32_t ring = 0; r == 0 && ring < rings->count; ring++)
-			r = append_rest(counters, i, ring, output);
+		for (uint32_t ring = 0; r == 0 && ring < counters->items[i].rings.count; ring++)
+			r = append_rest(counters, &counters->items[i], ring, output);
 	return r;
 }

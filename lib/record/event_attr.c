@@ -175,7 +175,7 @@ struct perf_event_attr gt_event_attr_of_counter(const struct gt_pass_spec *spec,
 	attr.config = counter->config;
 	attr.sample_period = 0;
 	attr.read_format |= PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-	/* Each thread tells at its end what it has counted by itself. */
+	/* Each thread tells at its end what it has counted by itself; see counters.h. */
 	attr.inherit_stat = 1;
 	attr.exclude_kernel = counter->user_only;
 	attr.exclude_hv = counter->user_only;

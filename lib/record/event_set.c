@@ -176,10 +176,10 @@ static uint64_t shrink_ring_bytes(uint64_t bytes)
 
 static int map_rings(struct gt_event_set *set, bool may_shrink)
 {
-	uint64_t min_bytes = set->has_tracepoints ? MIN_RING_BYTES : MIN_DUMMY_RING_BYTES;
 	int r = try_to_map(set);
 
-	while ((r == -EPERM || r == -ENOMEM) && may_shrink && set->ring_bytes / 2 >= min_bytes) {
+	while ((r == -EPERM || r == -ENOMEM) && may_shrink &&
+	       set->ring_bytes / 2 >= set->min_ring_bytes) {
 		set->ring_bytes = shrink_ring_bytes(set->ring_bytes);
 		r = try_to_map(set);
 	}
@@ -231,7 +231,7 @@ static int complete(struct gt_event_set *set, uint64_t ring_bytes, bool may_shri
 		if (r < 0)
 			return r;
 	}
-	set->ring_bytes = round_ring_bytes(ring_bytes);
+	set->ring_bytes = ring_bytes;
 	return map_rings(set, may_shrink_rings);
 }
 
@@ -241,6 +241,7 @@ int gt_event_set_open(struct gt_event_set *set, const struct gt_pass_spec *spec,
 	int r = prepare(set, spec, pid);
 
 	set->has_tracepoints = spec->tracepoint_count > 0;
+	set->min_ring_bytes = set->has_tracepoints ? MIN_RING_BYTES : MIN_DUMMY_RING_BYTES;
 	if (r == 0)
 		r = open_event(set, "dummy:u", NULL, &attr);
 	for (uint32_t i = 0; r == 0 && i < spec->tracepoint_count; i++) {
@@ -248,11 +249,8 @@ int gt_event_set_open(struct gt_event_set *set, const struct gt_pass_spec *spec,
 		if (r == 0)
 			r = open_tracepoint(set, &spec->tracepoints[i], &attr);
 	}
-	for (uint32_t i = 0; r == 0 && i < spec->counter_count; i++) {
-		attr = gt_event_attr_of_counter(spec, &spec->counters[i]);
-		r = open_event(set, spec->counters[i].name, spec->counters[i].name, &attr);
-	}
-	return r < 0 ? r : complete(set, spec->ring_bytes, spec->may_shrink_rings);
+	return r < 0 ? r
+		     : complete(set, round_ring_bytes(spec->ring_bytes), spec->may_shrink_rings);
 }
 
 int gt_event_set_open_all_tasks(struct gt_event_set *set, const struct gt_pass_spec *spec,
@@ -262,10 +260,23 @@ int gt_event_set_open_all_tasks(struct gt_event_set *set, const struct gt_pass_s
 	int r = prepare(set, spec, -1);
 
 	set->has_tracepoints = true;
+	set->min_ring_bytes = MIN_RING_BYTES;
 	if (r == 0)
 		r = gt_event_attr_of_all_tasks(spec, tracepoint, &attr);
 	if (r == 0)
 		r = open_tracepoint(set, tracepoint, &attr);
+	return r < 0 ? r : complete(set, round_ring_bytes(ring_bytes), spec->may_shrink_rings);
+}
+
+int gt_event_set_open_counter(struct gt_event_set *set, const struct gt_pass_spec *spec,
+			      const struct gt_pass_counter *counter, pid_t pid, uint64_t ring_bytes)
+{
+	struct perf_event_attr attr = gt_event_attr_of_counter(spec, counter);
+	int r = prepare(set, spec, pid);
+
+	if (r == 0)
+		r = open_event(set, counter->name, counter->name, &attr);
+	set->min_ring_bytes = (uint64_t)getpagesize();
 	return r < 0 ? r : complete(set, ring_bytes, spec->may_shrink_rings);
 }
 

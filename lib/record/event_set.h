@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/macros.h"
 
+struct gt_pass_counter;
 struct gt_pass_spec;
 struct gt_pass_tracepoint;
 struct perf_cpu_map;
@@ -37,7 +38,7 @@ struct gt_event_set {
 	struct perf_thread_map *threads;
 	GT_ARRAY(struct gt_set_event) events;
 	uint32_t ring_count;
-	uint64_t ring_bytes;
+	uint64_t ring_bytes, min_ring_bytes;
 };
 
 /* What an event has counted, of all tasks that it follows or has followed. */
@@ -48,8 +49,8 @@ struct gt_event_count {
 
 /*
  * Opens the events of SPEC on PID, which start at its next exec, and maps the rings: a dummy that
- * brings the records of tasks, names and mappings, the tracepoints, and the counters, in this
- * order. Logs what failed. SET can be closed also after a failure.
+ * brings the records of tasks, names and mappings, and the tracepoints, in this order. Logs what
+ * failed. SET can be closed also after a failure.
  *
  * The descriptors are not close-on-exec, because libperf opens them: a process that is forked from
  * here later, and runs another program, must close them.
@@ -62,6 +63,14 @@ int gt_event_set_open(struct gt_event_set *set, const struct gt_pass_spec *spec,
  */
 int gt_event_set_open_all_tasks(struct gt_event_set *set, const struct gt_pass_spec *spec,
 				const struct gt_pass_tracepoint *tracepoint, uint64_t ring_bytes);
+
+/*
+ * Opens COUNTER alone, on PID, from its next exec on. The same otherwise, but that rings are of
+ * RING_BYTES, a power of two and at least a page.
+ */
+int gt_event_set_open_counter(struct gt_event_set *set, const struct gt_pass_spec *spec,
+			      const struct gt_pass_counter *counter, pid_t pid,
+			      uint64_t ring_bytes);
 
 void gt_event_set_close(struct gt_event_set *set);
 

@@ -40,7 +40,7 @@ struct gt_pass {
 	struct gt_followed_threads followed;
 	struct gt_mapped_files mapped;
 	struct gt_pass_output output;
-	struct gt_writer_event *events; /* of both sets */
+	struct gt_writer_event *events; /* of all sets */
 	uint32_t event_count;
 	char *const *command;
 	char *kept_files; /* where to; NULL: files are not kept */
@@ -75,11 +75,14 @@ static void describe_set(struct gt_pass *pass, const struct gt_event_set *set)
 /* What the file's header says of the events. */
 static int describe_events(struct gt_pass *pass)
 {
-	pass->events = calloc(pass->set.events.count + pass->wakeups.set.events.count,
+	pass->events = calloc(pass->set.events.count + pass->counters.count +
+				      pass->wakeups.set.events.count,
 			      sizeof(*pass->events));
 	if (!pass->events)
 		return gt_error_oom();
 	describe_set(pass, &pass->set);
+	for (uint32_t i = 0; i < pass->counters.count; i++)
+		describe_set(pass, &pass->counters.items[i].set);
 	describe_set(pass, &pass->wakeups.set);
 	return 0;
 }
@@ -153,7 +156,7 @@ static int open_events(struct gt_pass *pass, const struct gt_pass_spec *spec, pi
 	r = gt_pass_rings_init(&pass->rings, &pass->set);
 	if (r < 0)
 		return r;
-	r = gt_counters_init(&pass->counters, &pass->set, spec->counter_count, pid);
+	r = gt_counters_open(&pass->counters, spec, pass->set.ring_bytes, pid);
 	if (r < 0)
 		return r;
 	return spec->wakeups ? gt_wakeups_open(&pass->wakeups, spec) : 0;
@@ -182,16 +185,13 @@ int gt_pass_open(const struct gt_pass_spec *spec, pid_t pid, struct gt_pass **re
 	return 0;
 }
 
-/* Learns from a record what is done with others. *RET_WRITE: whether it belongs into the file. */
+/* Learns from a record what is done with others. */
 static int note_record(struct gt_pass *pass, struct gt_pass_ring *ring,
-		       const struct gt_ring_record *record, bool *ret_write)
+		       const struct gt_ring_record *record)
 {
-	*ret_write = true;
 	gt_pass_ring_note(ring, record);
 	if (record->header.type == PERF_RECORD_MMAP2 && pass->kept_files)
 		gt_mapped_files_note(&pass->mapped, record);
-	if (record->header.type == PERF_RECORD_READ)
-		*ret_write = gt_counters_note(&pass->counters, record);
 	return pass->follows_threads
 		       ? gt_followed_threads_note(&pass->followed, record, pass->output.ids_offset)
 		       : 0;
@@ -207,10 +207,8 @@ static int drain_ring(struct gt_pass *pass, uint32_t index)
 		return 0;
 	pass->is_behind |= gt_pass_ring_is_behind(ring);
 	while (r == 0 && gt_ring_next(&ring->ring, &record)) {
-		bool write;
-
-		r = note_record(pass, ring, &record, &write);
-		if (r == 0 && write)
+		r = note_record(pass, ring, &record);
+		if (r == 0)
 			r = gt_pass_output_copy(&pass->output, &record);
 	}
 	return r < 0 ? r : gt_pass_rings_end(&pass->rings, index, 0, &pass->output);
@@ -221,9 +219,12 @@ int gt_pass_drain(struct gt_pass *pass)
 	int r = 0;
 
 	pass->is_behind = false;
+	gt_counters_begin(&pass->counters);
 	gt_wakeups_begin(&pass->wakeups);
 	for (uint32_t i = 0; r == 0 && i < pass->rings.count; i++)
 		r = drain_ring(pass, i);
+	if (r == 0)
+		r = gt_counters_drain(&pass->counters, &pass->output);
 	if (r == 0)
 		r = gt_wakeups_drain(&pass->wakeups, &pass->followed, &pass->output);
 	if (r == 0)
@@ -235,7 +236,7 @@ uint32_t gt_pass_rest_ms(const struct gt_pass *pass)
 {
 	uint64_t rest_ms = GT_MAX(pass->set.ring_bytes / pass->ring_bytes_per_ms, MIN_REST_MS);
 
-	if (pass->is_behind || pass->wakeups.is_behind)
+	if (pass->is_behind || pass->counters.is_behind || pass->wakeups.is_behind)
 		return 0;
 	/* That the rings are small is no reason to wake up for what tasks tell now and then. */
 	if (pass->tells_tasks_only)
@@ -269,8 +270,10 @@ static int add_rest(struct gt_pass *pass)
 	if (r == 0)
 		r = gt_pass_rings_add_untold(&pass->wakeups.rings, 0, &pass->output);
 	if (r == 0)
-		r = gt_counters_add_first(&pass->counters, &pass->rings, &pass->followed,
-					  &pass->output);
+		r = gt_counters_add_untold(&pass->counters, &pass->output);
+	if (r == 0)
+		r = gt_counters_add_first(&pass->counters, gt_pass_rings_lost(&pass->rings) > 0,
+					  &pass->followed, &pass->output);
 	if (r < 0)
 		return r;
 	/* Also so that the data of a finished file is never empty. */
@@ -297,6 +300,7 @@ int gt_pass_finish(struct gt_pass *pass, struct gt_pass_counts *ret_counts)
 	int r;
 
 	gt_event_set_disable(&pass->set);
+	gt_counters_disable(&pass->counters);
 	if (pass->has_wakeups)
 		gt_event_set_disable(&pass->wakeups.set);
 	r = gt_pass_drain(pass);
@@ -312,7 +316,7 @@ int gt_pass_finish(struct gt_pass *pass, struct gt_pass_counts *ret_counts)
 		gt_mapped_files_keep(&pass->mapped, pass->kept_files);
 	*ret_counts = (struct gt_pass_counts){
 		.samples = pass->output.samples,
-		.lost = gt_pass_rings_lost(&pass->rings),
+		.lost = gt_pass_rings_lost(&pass->rings) + gt_counters_lost(&pass->counters),
 		.lost_wakeups = gt_pass_rings_lost(&pass->wakeups.rings),
 		.bytes = gt_perfdata_writer_bytes(pass->output.writer),
 	};
@@ -325,7 +329,7 @@ void gt_pass_close(struct gt_pass *pass)
 	gt_wakeups_close(&pass->wakeups);
 	gt_pass_rings_clear(&pass->rings);
 	gt_event_set_close(&pass->set);
-	gt_counters_clear(&pass->counters);
+	gt_counters_close(&pass->counters);
 	gt_followed_threads_clear(&pass->followed);
 	gt_mapped_files_clear(&pass->mapped);
 	free(pass->events);

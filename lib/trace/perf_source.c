@@ -294,12 +294,16 @@ static uint64_t find_gap_start(const struct gt_perf_source *source, uint32_t rin
 	return start_ns;
 }
 
-/* Rings of wake-ups alone have the same numbers, and no context switches to lose. */
+/*
+ * Rings of wake-ups alone have the same numbers, and no context switches to lose. So it may be with
+ * those that counters are told in.
+ */
 static int note_ring(struct gt_perf_source *source, const struct gt_perf_record *record)
 {
 	uint64_t *last_ns;
 
 	if (!(source->wants & GT_PERF_WANTS_SWITCHES) || record->ring == GT_PERF_NO_INDEX ||
+	    record->type == PERF_RECORD_READ ||
 	    gt_perf_states_has_own_rings(&source->states, record->event))
 		return 0;
 	while (record->ring >= source->ring_last_ns.count)

@@ -182,19 +182,18 @@ static void test_records_in_two_pieces_are_copied(void **state)
 static void test_where_nothing_was_counted_is_told(void **state)
 {
 	static const struct {
-		uint64_t id, value, running_ns;
+		uint32_t ring;
+		uint64_t value, running_ns;
 		bool is_told;
 	} parts[] = {
-		{10, 5, 100, true}, {10, 0, 0, true},	{11, 0, 0, false},
-		{11, 5, 100, true}, {11, 0, 900, true}, {99, 0, 0, true},
+		{0, 5, 100, true}, {0, 0, 0, true},   {1, 0, 0, false},
+		{1, 5, 100, true}, {1, 0, 900, true},
 	};
-	struct gt_event_set set = {.ring_count = 2};
-	_cleanup_(gt_counters_clear) struct gt_counters counters = {0};
-	uint64_t ids[] = {10, 11};
+	struct gt_event_count told[2] = {0};
+	struct gt_counter counter = {.told = told};
+	struct gt_counters counters = {.items = &counter, .count = 1, .pid = 100};
 
 	(void)state;
-	gt_array_push(&set.events)->ids = ids;
-	assert_int_equal(gt_counters_init(&counters, &set, 1, 100), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		struct {
 			struct perf_event_header header;
@@ -205,15 +204,17 @@ static void test_where_nothing_was_counted_is_told(void **state)
 			  .tid = 101,
 			  .value = parts[i].value,
 			  .enabled_ns = 1000,
-			  .running_ns = parts[i].running_ns,
-			  .id = parts[i].id};
+			  .running_ns = parts[i].running_ns};
 		struct gt_ring_record record = {.header = read.header,
 						.first = (const uint8_t *)&read,
 						.first_size = sizeof(read)};
 
-		assert_int_equal(gt_counters_note(&counters, &record), parts[i].is_told);
+		assert_int_equal(gt_counters_note(&counters, 0, parts[i].ring, &record),
+				 parts[i].is_told);
 	}
-	gt_array_clear(&set.events);
+	assert_int_equal(told[0].value, 5);
+	assert_int_equal(told[1].running_ns, 1000);
+	assert_false(counters.has_first);
 }
 
 int main(void)

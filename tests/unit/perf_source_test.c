@@ -249,6 +249,30 @@ static void test_wakeups(void **state)
 	check_end(&opened);
 }
 
+/* They may be in rings of their own, with the same numbers: that these go on says nothing. */
+static void test_counters_are_no_end_of_a_gap(void **state)
+{
+	uint64_t counted[] = {(uint64_t)7 << 32 | BUILDER_PID, 300, 1000, 500, 1}, lost[] = {1, 5};
+	_cleanup_(builder_clear) struct builder builder;
+	_cleanup_(close_source) struct opened opened = {0};
+	struct gt_event event;
+
+	(void)state;
+	builder_init(&builder);
+	builder.has_states = true;
+	builder_record_of(&builder, BUILDER_DUMMY, 0, PERF_RECORD_SWITCH, 0, "", 0, 7, 10);
+	builder_record_of(&builder, BUILDER_COUNTER, 0, PERF_RECORD_READ, 0, counted,
+			  sizeof(counted), 7, 50);
+	builder_record_of(&builder, BUILDER_SWITCH, 0, PERF_RECORD_LOST, 0, lost, sizeof(lost), 1,
+			  60);
+	open_source(&builder, GT_PERF_WANTS_SWITCHES, &opened);
+	next(&opened, GT_EVENT_SWITCH_IN, 7, 10, &event);
+	next(&opened, GT_EVENT_COUNT, 7, 50, &event);
+	next(&opened, GT_EVENT_SWITCHES_LOST, 1, 60, &event);
+	assert_int_equal(event.gap.since_ns, 10);
+	check_end(&opened);
+}
+
 /* All events of the whole system share its rings: any may have been lost. */
 static void test_losses_of_the_whole_system(void **state)
 {
@@ -342,6 +366,7 @@ int main(void)
 		cmocka_unit_test(test_losses_of_switches),
 		cmocka_unit_test(test_leaves),
 		cmocka_unit_test(test_wakeups),
+		cmocka_unit_test(test_counters_are_no_end_of_a_gap),
 		cmocka_unit_test(test_losses_of_the_whole_system),
 		cmocka_unit_test(test_memory_and_counters),
 		cmocka_unit_test(test_states_are_not_asked_for),
