@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import hangs
 import timeline
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,18 +83,17 @@ class Giltrace:
         """Ends what a failed test has left running: the targets first."""
         for process in self.processes:
             if process.poll() is None:
-                process.terminate()
-                try:
-                    process.communicate(timeout=10)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-
+                hangs.end(process)
         for folder in self.roots.values():
             shutil.rmtree(folder)
 
     def finish(self, process, given=None):
-        stdout, stderr = process.communicate(given, timeout=TIMEOUT_SECONDS)
+        try:
+            stdout, stderr = process.communicate(given, timeout=TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise hangs.HangError(
+                f"giltrace does not end within {TIMEOUT_SECONDS} s\n{hangs.describe(process.pid)}"
+            ) from error
         status = process.returncode
         return Result(
             status if status >= 0 else 128 - status,
