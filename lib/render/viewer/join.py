@@ -19,6 +19,8 @@ import sys
 IMPORT = re.compile(r"^import \{([^}]*)\} from '\./([\w.-]+)';\n", re.MULTILINE)
 # Comments that stand alone, which are a quarter of all text.
 COMMENT = re.compile(r"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
+# Nor does a browser need these.
+INDENT = re.compile(r"^[ \t\n]+", re.MULTILINE)
 DECLARATION = re.compile(
     r"^(?:export )?(?:const|let|class|function|async function) (\w+)", re.MULTILINE
 )
@@ -44,13 +46,16 @@ def join_modules(folder, entry):
             visit(imported)
         open_modules.pop()
         body = COMMENT.sub("", IMPORT.sub("", text))
+        if any(line.count("`") % 2 for line in body.split("\n")):
+            fail(f"{name}: has a text of several lines, which would lose its indentation")
         if re.search(r"^\s*import\b|^export (default|\{|\*)", body, re.MULTILINE):
             fail(f"{name}: has an import or export of a form that is not understood")
         for declared in DECLARATION.findall(body):
             if declared in owners:
                 fail(f"{name} and {owners[declared]} both declare {declared}")
             owners[declared] = name
-        order.append((name, re.sub(r"^export ", "", body, flags=re.MULTILINE)))
+        body = re.sub(r"^export ", "", body, flags=re.MULTILINE)
+        order.append((name, INDENT.sub("", body)))
 
     visit(entry)
     return (
@@ -65,7 +70,7 @@ def join_styles(folder):
     names = sorted(path.name for path in folder.glob("*.css"))
     names.sort(key=lambda name: {"style.css": 0, "print.css": 2}.get(name, 1))
     texts = [(folder / name).read_text(encoding="utf-8") for name in names]
-    return "\n".join(COMMENT.sub("", text) for text in texts)
+    return "\n".join(INDENT.sub("", COMMENT.sub("", text)) for text in texts)
 
 
 def source_hash(text):
