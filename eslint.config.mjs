@@ -3,7 +3,7 @@ import js from '@eslint/js';
 const browser = [
 	'document', 'window', 'getComputedStyle', 'matchMedia', 'requestAnimationFrame', 'performance',
 	'DecompressionStream', 'ResizeObserver', 'ImageData', 'setTimeout', 'clearTimeout', 'atob',
-	'HTMLElement', 'Element', 'Node', 'devicePixelRatio',
+	'HTMLElement', 'Element', 'Node', 'devicePixelRatio', 'URLSearchParams', 'location', 'history',
 ];
 const node = ['performance', 'process', 'console', 'URL', 'Buffer', 'setTimeout'];
 

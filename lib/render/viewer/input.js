@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Wheel, pointer, keys and buttons of the timeline. */
+/* Wheel, keys and buttons of the timeline. */
 
-import {
-	chooseAt,
-	chooseLane,
-	chooseNothing,
-	hoverAt,
-	hoverEnd,
-	stepInterval,
-	stepState,
-} from './choose.js';
+import { chooseLane, chooseNothing, stepInterval, stepState } from './choose.js';
 import { byId } from './dom.js';
+import { fitNext } from './fit.js';
+import { listenToPointer } from './pointer.js';
+import { clearSelection, endSelection, selectView, startSelection } from './selection.js';
 import { fitView, pan, zoomAtPixel } from './timeline.js';
 
 const ZOOM_STEP = 1.5;
 const PAN_STEP = 0.15;
 /* A turn of the wheel that began elsewhere on the page goes on scrolling the page. */
 const WHEEL_PAUSE_MS = 200;
-const DRAG_PIXELS = 3;
 
 /**
  * @param {import('./timeline.js').Timeline} timeline
@@ -31,6 +25,17 @@ export function listen(timeline, others = {}) {
 	byId('zoom-in').addEventListener('click', () => zoomAtPixel(timeline, middle(), 1 / ZOOM_STEP));
 	byId('zoom-out').addEventListener('click', () => zoomAtPixel(timeline, middle(), ZOOM_STEP));
 	byId('fit').addEventListener('click', () => fitView(timeline));
+	byId('window').addEventListener('dblclick', () => fitNext(timeline));
+	byId('keys-open').addEventListener('click', showKeys);
+	byId('keys-close').addEventListener('click', () => keysDialog().close());
+}
+
+function keysDialog() {
+	return /** @type {HTMLDialogElement} */ (byId('keys'));
+}
+
+function showKeys() {
+	keysDialog().showModal();
 }
 
 /** @param {import('./timeline.js').Timeline} timeline */
@@ -68,62 +73,13 @@ function listenToWheel(timeline) {
 	);
 }
 
-/** @param {import('./timeline.js').Timeline} timeline */
-function listenToPointer(timeline) {
-	const pane = byId('window');
-	/** @type {{x: number, y: number, from: number, scroll: number, moved: boolean} | null} */
-	let drag = null;
-
-	/** @param {PointerEvent} event */
-	const place = (event) => {
-		const box = pane.getBoundingClientRect();
-		return { x: event.clientX - box.left, y: event.clientY - box.top };
-	};
-	pane.addEventListener('pointerdown', (event) => {
-		if (event.button !== 0)
-			return;
-		pane.setPointerCapture(event.pointerId);
-		drag = {
-			...place(event),
-			from: timeline.view.from,
-			scroll: byId('scroller').scrollTop,
-			moved: false,
-		};
-	});
-	pane.addEventListener('pointermove', (event) => {
-		const { x, y } = place(event);
-		if (!drag) {
-			hoverAt(timeline, x, y);
-			return;
-		}
-		if (Math.hypot(x - drag.x, y - drag.y) > DRAG_PIXELS)
-			drag.moved = true;
-		if (!drag.moved)
-			return;
-		pane.classList.add('dragging');
-		hoverEnd();
-		const { view } = timeline;
-		const target = drag.from - ((x - drag.x) / pane.clientWidth) * (view.to - view.from);
-		pan(timeline, (target - view.from) / (view.to - view.from));
-		byId('scroller').scrollTop = drag.scroll - (y - drag.y);
-	});
-	/** @param {PointerEvent} event */
-	const end = (event) => {
-		pane.classList.remove('dragging');
-		if (drag && !drag.moved && event.type === 'pointerup')
-			chooseAt(timeline, drag.x, drag.y);
-		drag = null;
-	};
-	pane.addEventListener('pointerup', end);
-	pane.addEventListener('pointercancel', end);
-	pane.addEventListener('pointerleave', hoverEnd);
-	pane.addEventListener('dblclick', () => fitView(timeline));
-	byId('scroller').addEventListener('scroll', hoverEnd);
-}
-
-/** @param {KeyboardEvent} event */
+/**
+ * Whether a key is for somebody else: a field, or the dialog that is open.
+ * @param {KeyboardEvent} event
+ */
 function isTyping(event) {
-	return /** @type {Element} */ (event.target).tagName === 'INPUT';
+	const target = /** @type {Element} */ (event.target);
+	return ['INPUT', 'SELECT', 'TEXTAREA'].includes(target.tagName) || target.closest('dialog') !== null;
 }
 
 /**
@@ -143,12 +99,16 @@ function listenToKeys(timeline, others) {
 		'-': () => zoom(ZOOM_STEP),
 		a: () => pan(timeline, -PAN_STEP),
 		d: () => pan(timeline, PAN_STEP),
-		f: () => fitView(timeline),
+		f: () => fitNext(timeline),
+		r: () => selectView(timeline),
+		'[': () => startSelection(timeline),
+		']': () => endSelection(timeline),
+		'?': showKeys,
 		',': () => stepInterval(timeline, -1),
 		'.': () => stepInterval(timeline, 1),
 		j: () => stepState(timeline, -1),
 		k: () => stepState(timeline, 1),
-		Escape: () => chooseNothing(timeline),
+		Escape: () => (timeline.selection ? clearSelection(timeline) : chooseNothing(timeline)),
 		...others,
 	};
 	/* These scroll the page when the timeline has not the focus. */
@@ -167,7 +127,7 @@ function listenToKeys(timeline, others) {
 		const inside = plot.contains(/** @type {Node} */ (event.target));
 		const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
 		const action = (inside && keysInside[key]) || keys[key];
-		if (!action)
+		if (!action || event.defaultPrevented)
 			return;
 		event.preventDefault();
 		action();

@@ -5,17 +5,22 @@
  */
 
 import { showBlame } from './blame.js';
+import { tellChange } from './changes.js';
 import { chooseLane } from './choose.js';
 import { byId } from './dom.js';
 import { readFlame } from './flame.js';
 import { listenToFlame } from './flame_input.js';
+import { listenToLinks } from './fragment.js';
 import { notice, showHead } from './head.js';
 import { listen } from './input.js';
 import { KIND_UNKNOWN, makeLanes, readIntervals, readStates } from './lanes.js';
 import { readMemory } from './memory.js';
+import { listenToRange } from './range.js';
 import { isWhole, readReport, watchesGil } from './report.js';
+import { listenToSearch } from './search.js';
 import { readStacks } from './stacks.js';
-import { showStates, showTable } from './table.js';
+import { orderText, readOrder } from './sort.js';
+import { listenToChoice, setOrder, showTables } from './table.js';
 import { askFrame, makeTimeline, showMemory } from './timeline.js';
 
 /** @param {string} text */
@@ -24,6 +29,25 @@ function giveUp(text) {
 	loading.textContent = text;
 	loading.classList.add('failed');
 	notice(text);
+}
+
+/**
+ * Lets links tell the view, the range, the thread, and how the tables are sorted.
+ * @param {import('./timeline.js').Timeline} timeline
+ * @param {import('./table.js').ThreadTable[]} tables
+ */
+function linkTables(timeline, tables) {
+	const names = ['sort', 'sort-states'];
+	const tell = listenToLinks(
+		timeline,
+		tables.map((table, index) => ({
+			name: names[index],
+			write: () => orderText(table.order),
+			read: (text) => setOrder(table, readOrder(text)),
+		})),
+	);
+	for (const table of tables)
+		table.onOrder = tell;
 }
 
 function start() {
@@ -40,12 +64,15 @@ function start() {
 			byId('timeline').scrollIntoView({ block: 'nearest' });
 		}
 	};
-	showTable(report, choose);
-	showStates(report, choose);
+	const { tables, more } = showTables(report, choose);
+	for (const makeRows of more)
+		makeRows();
 	showBlame(report);
 	byId('timeline').hidden = lanes.length === 0 || !(watchesGil(report) || report.states !== undefined);
 	const timeline = makeTimeline(report, lanes, (index) => chooseLane(timeline, index));
-	listen(timeline);
+	listen(timeline, { '/': listenToSearch(timeline) });
+	listenToRange(timeline, tables);
+	listenToChoice(timeline, tables);
 
 	const finish = async () => {
 		if (!isWhole()) {
@@ -64,6 +91,10 @@ function start() {
 			timeline.intervals = intervals;
 			byId('loading').remove();
 			byId('legend-unknown').hidden = !intervals.kind.includes(KIND_UNKNOWN);
+			/* Of what has been selected meanwhile, the figures can be told now. */
+			if (timeline.selection)
+				tellChange(timeline, 'selection');
+			linkTables(timeline, tables);
 			askFrame(timeline);
 			const flame = await readFlame(report, timeline.stacks);
 			if (flame)

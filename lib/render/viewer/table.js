@@ -1,272 +1,405 @@
 // SPDX-License-Identifier: MIT
-/* The summary: one row a thread, grouped by process. */
+/*
+ * The summary: tables with one row a thread, below its process. They are sorted by their headings,
+ * filtered by the input above them, and filled again with the figures of a range.
+ */
 
+import { onChange } from './changes.js';
 import { byId, make } from './dom.js';
-import { formatCount, formatDuration, formatName, formatShare, visibleText } from './format.js';
+import { visibleText } from './format.js';
 import { shownProcesses } from './head.js';
-import { knownStateTime, knownTime, watchesGil } from './report.js';
+import { watchesGil } from './report.js';
+import { nextOrder, sorted } from './sort.js';
+import { addFigures, gilColumns, stateColumns } from './thread_columns.js';
+import { matchesThread } from './thread_match.js';
 
-/* What more there are, is told when one points at them. */
-const MOST_REASONS = 3;
+/* More than a screen has room for: these are there when the page is painted first. */
+const FIRST_ROWS = 60;
 
 /** @typedef {import('./report.js').Thread} Thread */
 /** @typedef {import('./report.js').Process} Process */
+/** @typedef {import('./thread_columns.js').Column} Column */
+/** @typedef {import('./thread_columns.js').Figures} Figures */
 /** What a click at a thread does. @typedef {(process: Process, thread: Thread) => void} Choose */
 
-/** @type {[string, string, keyof Thread, string][]} kind, heading, key, explanation */
-const SHARES = [
-	['has', 'has', 'has_gil_ns', 'held the GIL'],
-	['wait', 'waits', 'gil_wait_ns', 'waited for the GIL'],
-	['no', 'neither', 'no_gil_ns', 'neither had nor wanted the GIL'],
-	['unknown', 'unknown', 'unknown_ns', 'its events are missing'],
-];
+/**
+ * @typedef {object} ThreadRow
+ * @property {Process} process
+ * @property {Thread} thread
+ * @property {Figures} figures what it shows
+ * @property {HTMLTableRowElement} element
+ */
 
-/** @param {Thread} thread */
-function bar(thread) {
-	const element = make('div', 'bar');
-	const texts = [];
-	for (const [kind, , key, explanation] of SHARES) {
-		const ns = /** @type {number | null} */ (thread[key]);
-		if (!ns || thread.total_ns === 0)
-			continue;
-		const part = make('span', kind);
-		part.style.width = (100 * ns) / thread.total_ns + '%';
-		part.title = `${formatDuration(ns)}: ${explanation}`;
-		element.append(part);
-		texts.push(`${formatShare(ns, thread.total_ns)} ${explanation}`);
-	}
-	element.setAttribute('role', 'img');
-	element.setAttribute('aria-label', texts.join(', '));
-	return element;
+/**
+ * The rows of a process.
+ * @typedef {object} Group
+ * @property {Process} process
+ * @property {Figures} figures of all its threads
+ * @property {HTMLTableSectionElement} body
+ * @property {HTMLTableRowElement} heading
+ * @property {ThreadRow[]} rows as recorded
+ */
+
+/**
+ * @typedef {object} ThreadTable
+ * @property {HTMLTableElement} element
+ * @property {Column[]} columns
+ * @property {Group[]} groups as recorded
+ * @property {boolean} hasSums whether processes have figures of their own
+ * @property {import('./sort.js').Order | null} order
+ * @property {ThreadRow | null} stop the row that the tabulator key leads to
+ * @property {() => void} onOrder
+ */
+
+/**
+ * @param {ThreadTable} table
+ * @param {ThreadRow} row
+ */
+function makeCells({ columns }, { element, figures }) {
+	element.classList.toggle('absent', figures.total_ns === 0);
+	element.append(...columns.map(({ cell }) => cell(figures)));
 }
 
 /**
- * A cell with the number itself in data-value, as the summary has it.
- * @param {string} text
- * @param {number | null} value
- * @param {string} [className]
+ * The row above those of a process, with sums where there are several.
+ * @param {ThreadTable} table
+ * @param {Process} process
+ * @param {Figures} figures
  */
-function cell(text, value, className) {
-	const element = make('td', className ?? 'number', text);
-	element.dataset.value = String(value);
-	return element;
+function makeHeading(table, process, figures) {
+	const version = process.python?.version;
+	const command = visibleText(process.command);
+	const about = ` pid ${process.pid}${version ? ` · Python ${version}` : ''}`;
+	const heading = make('th', 'process', make('bdi', '', command), make('span', 'pid', about));
+	heading.scope = 'rowgroup';
+	heading.title = command + about;
+	heading.colSpan = table.columns.length;
+	if (!table.hasSums)
+		return make('tr', 'group', heading);
+	const sums = table.columns.filter(({ key }) => key !== 'thread' && key !== 'tid');
+	heading.colSpan -= sums.length;
+	return make('tr', 'group', heading, ...sums.map(({ cell }) => cell(figures)));
 }
 
-/**
- * The cells that say which thread a row is about.
- * @param {Thread} thread
- */
-function threadCells(thread) {
-	const name = make('th', 'thread', make('bdi', '', formatName(thread.name)));
-	name.scope = 'row';
-	if (thread.main)
-		name.append(make('span', 'main', '* main'));
-	return [name, cell(String(thread.tid), thread.tid)];
-}
-
-/**
- * @param {Thread} thread
- * @param {boolean} unknown whether there is a column for it
- */
-function row(thread, unknown) {
-	const element = make('tr', '', ...threadCells(thread), make('td', '', bar(thread)));
-	for (const [kind, , key] of SHARES) {
-		if (kind === 'unknown' && !unknown)
-			continue;
-		const ns = /** @type {number | null} */ (thread[key]);
-		const whole = kind === 'unknown' ? thread.total_ns : knownTime(thread);
-		const share = cell(formatShare(ns, whole), ns, 'number share ' + kind);
-		share.title = formatDuration(ns);
-		element.append(share);
-	}
-	const contended = cell(formatCount(thread.contended), thread.contended);
-	if (thread.contended)
-		contended.append(
-			make('span', 'part', ` · ${formatShare(thread.contended, thread.acquired ?? 0)}`),
-		);
-	element.append(
-		cell(formatDuration(thread.total_ns), thread.total_ns),
-		cell(formatCount(thread.acquired), thread.acquired),
-		contended,
-	);
-	for (const key of /** @type {const} */ (['wait_p50_ns', 'wait_p99_ns', 'wait_max_ns']))
-		element.append(cell(thread.has_gil_ns === null ? '–' : formatDuration(thread[key]), thread[key]));
-	return element;
-}
-
-/**
- * Fills a table: one row a thread, below its process.
- * @param {HTMLTableElement} table
- * @param {[string, string][]} headings text and class
- * @param {Process[]} processes
- * @param {(thread: Thread) => HTMLTableRowElement} makeRow
- * @param {Choose} choose
- */
-function fillTable(table, headings, processes, makeRow, choose) {
+/** @param {ThreadTable} table */
+function makeHeadings(table) {
 	const head = make('tr', '');
-	for (const [text, className] of headings) {
-		const heading = make('th', className, text);
+	for (const column of table.columns) {
+		const button = make('button', '', column.heading);
+		button.type = 'button';
+		button.addEventListener('click', () => setOrder(table, nextOrder(table.order, column)));
+		const heading = make('th', column.className, button);
 		heading.scope = 'col';
+		heading.title = column.title ?? '';
+		heading.setAttribute('aria-sort', 'none');
 		head.append(heading);
 	}
-	table.append(make('thead', '', head));
+	table.element.append(make('thead', '', head));
+}
+
+/**
+ * Makes a table: one row a thread, below its process. There may be thousands: MORE makes the rows behind
+ * the first ones.
+ * @param {HTMLTableElement} element
+ * @param {Column[]} columns
+ * @param {Process[]} processes
+ * @param {(thread: Thread) => Figures} figuresOf
+ * @param {Choose} choose
+ */
+function makeTable(element, columns, processes, figuresOf, choose) {
+	/** @type {ThreadTable} */
+	const table = {
+		element,
+		columns,
+		groups: [],
+		hasSums: processes.length > 1,
+		order: null,
+		stop: null,
+		onOrder: () => {},
+	};
+	/** @type {(() => void)[]} */
+	const more = [];
+	makeHeadings(table);
 	for (const process of processes) {
-		const body = make('tbody', '');
-		const version = process.python?.version;
-		const heading = make(
-			'th',
-			'process',
-			make('bdi', '', visibleText(process.command)),
-			make('span', 'pid', ` pid ${process.pid}${version ? ` · Python ${version}` : ''}`),
+		const rows = process.threads.map((thread) => ({
+			process,
+			thread,
+			figures: figuresOf(thread),
+			element: make('tr', ''),
+		}));
+		const figures = addFigures(
+			process,
+			rows.map((row) => row.figures),
 		);
-		heading.colSpan = headings.length;
-		heading.scope = 'rowgroup';
-		body.append(make('tr', 'group', heading));
-		for (const thread of process.threads) {
-			const element = makeRow(thread);
-			element.addEventListener('click', () => choose(process, thread));
-			body.append(element);
+		const heading = makeHeading(table, process, figures);
+		table.groups.push({ process, figures, body: make('tbody', ''), heading, rows });
+	}
+	let room = FIRST_ROWS;
+	for (const { body, heading, rows } of table.groups) {
+		const first = rows.slice(0, room);
+		for (const row of first)
+			makeCells(table, row);
+		for (const row of rows.slice(room))
+			more.push(() => makeCells(table, row));
+		body.append(heading, ...first.map((row) => row.element));
+		if (room > 0)
+			element.append(body);
+		room = Math.max(0, room - rows.length - 1);
+	}
+	listenToRows(table, choose);
+	setStop(table, rowsOf(table)[0] ?? null);
+	/* Row by row in the table, all would be laid out again and again. */
+	if (more.length > 0)
+		more.push(() => setOrder(table, table.order));
+	return { table, more };
+}
+
+/** @param {ThreadTable} table */
+function rowsOf(table) {
+	return table.groups.flatMap(({ rows }) => rows);
+}
+
+/**
+ * The tabulator key leads to one row of the table; arrows lead to the others.
+ * @param {ThreadTable} table
+ * @param {ThreadRow | null} row
+ */
+function setStop(table, row) {
+	/** @param {number} index */
+	const set = (index) => {
+		const button = table.stop?.element.querySelector('button');
+		if (button)
+			button.tabIndex = index;
+	};
+	set(-1);
+	table.stop = row;
+	set(0);
+}
+
+/**
+ * @param {ThreadTable} table
+ * @param {Choose} choose
+ */
+function listenToRows(table, choose) {
+	const rows = new Map(rowsOf(table).map((row) => [row.element, row]));
+	/** @param {Event} event */
+	const rowOf = (event) => {
+		const element = /** @type {Element} */ (event.target).closest('tr');
+		return (element && rows.get(element)) ?? null;
+	};
+	table.element.addEventListener('click', (event) => {
+		const row = rowOf(event);
+		if (!row)
+			return;
+		setStop(table, row);
+		choose(row.process, row.thread);
+	});
+	table.element.addEventListener('keydown', (event) => {
+		const row = rowOf(event);
+		if (!row || event.ctrlKey || event.metaKey || event.altKey)
+			return;
+		const seen = [...table.element.querySelectorAll('tr')]
+			.map((element) => rows.get(element))
+			.filter((candidate) => candidate && !candidate.element.hidden);
+		const at = seen.indexOf(row);
+		/** @type {Record<string, number>} */
+		const places = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: seen.length - 1 };
+		const next = Object.hasOwn(places, event.key) ? seen[places[event.key]] : undefined;
+		if (!next)
+			return;
+		event.preventDefault();
+		setStop(table, next);
+		next.element.querySelector('button')?.focus();
+	});
+}
+
+/**
+ * Puts the rows of each process in order, and processes by their sums; null: as recorded.
+ * @param {ThreadTable} table
+ * @param {import('./sort.js').Order | null} order
+ */
+export function setOrder(table, order) {
+	const column = table.columns.find(({ key }) => key === order?.key);
+	table.order = column ? order : null;
+	const isUp = table.order?.isUp ?? true;
+	/** @param {{figures: Figures}} item */
+	const valueOf = ({ figures }) => (column ? column.value(figures) : null);
+	const groups = sorted(table.groups, valueOf, isUp);
+	for (const { body, heading, rows } of groups)
+		body.replaceChildren(heading, ...sorted(rows, valueOf, isUp).map((row) => row.element));
+	table.element.append(...groups.map(({ body }) => body));
+	const headings = table.element.querySelectorAll('thead th');
+	table.columns.forEach((candidate, index) => {
+		const direction = candidate !== column ? 'none' : isUp ? 'ascending' : 'descending';
+		headings[index].setAttribute('aria-sort', direction);
+	});
+	table.onOrder();
+}
+
+/**
+ * Shows other figures in a row. The cells that say who it is stay, with the focus that they may have.
+ * @param {ThreadTable} table
+ * @param {HTMLTableRowElement} row
+ * @param {Figures} figures
+ */
+function fillRow(table, row, figures) {
+	const columns = table.columns.filter(({ isText }) => !isText);
+	let old = row.lastElementChild;
+	for (let i = columns.length - 1; i >= 0 && old; i--) {
+		const next = old.previousElementSibling;
+		old.replaceWith(columns[i].cell(figures));
+		old = next;
+	}
+}
+
+/**
+ * Shows other figures, row by row: SEEN are those that are on the screen, REST the others. The rows stay
+ * where they are; who sorts them is setOrder().
+ * @param {ThreadTable[]} tables
+ * @param {(thread: Thread) => Figures} figuresOf
+ */
+export function fillSteps(tables, figuresOf) {
+	/** @type {(() => void)[]} */
+	const seen = [];
+	/** @type {(() => void)[]} */
+	const rest = [];
+	for (const table of tables) {
+		const box = /** @type {Element} */ (table.element.parentElement).getBoundingClientRect();
+		const top = Math.max(0, box.top);
+		const bottom = Math.min(window.innerHeight, box.bottom);
+		/** @param {HTMLTableRowElement} row @param {() => void} fill */
+		const add = (row, fill) => {
+			const place = row.getBoundingClientRect();
+			const isSeen = place.height > 0 && place.bottom > top && place.top < bottom;
+			(isSeen ? seen : rest).push(fill);
+		};
+		for (const group of table.groups) {
+			for (const row of group.rows)
+				add(row.element, () => {
+					row.figures = figuresOf(row.thread);
+					row.element.classList.toggle('absent', row.figures.total_ns === 0);
+					fillRow(table, row.element, row.figures);
+				});
+			add(group.heading, () => {
+				const all = group.rows.map((row) => figuresOf(row.thread));
+				group.figures = addFigures(group.process, all);
+				if (table.hasSums)
+					fillRow(table, group.heading, group.figures);
+			});
 		}
-		table.append(body);
 	}
+	return { seen, rest };
 }
-
-/** @type {[string, string][]} */
-const THREAD_HEADINGS = [
-	['Thread', ''],
-	['tid', 'number'],
-	['Share of its life', 'wide'],
-];
 
 /**
- * @param {import('./report.js').ReportMeta} report
- * @param {Choose} choose
+ * Hides the rows of threads that do not match; returns how many are left.
+ * @param {ThreadTable} table
+ * @param {string} text of a name, a tid, a command or a pid
  */
-export function showTable(report, choose) {
-	const shown = shownProcesses(report);
-	const unknown = shown.some((process) => process.threads.some((thread) => thread.unknown_ns));
-	/** @type {[string, string][]} */
-	const headings = [
-		...THREAD_HEADINGS,
-		...SHARES.filter(([kind]) => kind !== 'unknown' || unknown).map(
-			([, heading]) => /** @type {[string, string]} */ ([heading, 'number']),
-		),
-		['total', 'number'],
-		['acquired', 'number'],
-		['contended', 'number'],
-		['wait p50', 'number'],
-		['p99', 'number'],
-		['max', 'number'],
-	];
-	byId('gil-table').hidden = !watchesGil(report) && report.states !== undefined;
-	fillTable(
-		/** @type {HTMLTableElement} */ (byId('threads')),
-		headings,
-		shown,
-		(thread) => row(thread, unknown),
-		choose,
-	);
-	if (shown.length === 0)
-		byId('gil-table').append(make('p', 'empty', 'No process with a GIL was seen.'));
-}
-
-/** @type {[keyof import('./report.js').State, string, string, string][]} key, heading, swatch, explanation */
-const STATE_SHARES = [
-	['running_ns', 'on CPU', 'running', 'on a CPU'],
-	['runnable_ns', 'could run', 'runnable', 'could have run, and had no CPU'],
-	['sleep_ns', 'sleeps', 'no', 'asleep'],
-	['sleep_gil_ns', 'for the GIL', 'sleep-gil', 'of that for the GIL'],
-	['disk_ns', 'disk', 'sleep-disk', 'asleep for a disk, or what cannot be interrupted'],
-	['unknown_ns', 'unknown', 'unknown', 'not known'],
-];
-
-/** @param {Thread} thread */
-function stateBar(thread) {
-	const { state } = thread;
-	const element = make('div', 'bar');
-	const texts = [];
-	/* What is nothing but asleep comes last, and is left empty. */
-	const parts = [...STATE_SHARES].sort((a, b) => Number(a[0] === 'sleep_ns') - Number(b[0] === 'sleep_ns'));
-	for (const [key, , swatch, explanation] of parts) {
-		const ns = state?.[key];
-		if (!state || !ns || thread.total_ns === 0)
-			continue;
-		texts.push(`${formatShare(ns, thread.total_ns)} ${explanation}`);
-		const part = make('span', swatch);
-		/* That for the GIL is a part of all sleep. */
-		const shown = key === 'sleep_ns' ? ns - (state.sleep_gil_ns ?? 0) : ns;
-		part.style.width = (100 * shown) / thread.total_ns + '%';
-		part.title = `${formatDuration(ns)}: ${explanation}`;
-		element.append(part);
+function filterTable(table, text) {
+	const wanted = text.trim().toLowerCase();
+	let count = 0;
+	for (const { body, rows } of table.groups) {
+		let left = 0;
+		for (const row of rows) {
+			row.element.hidden = !matchesThread(row.process, row.thread, wanted);
+			left += Number(!row.element.hidden);
+		}
+		body.hidden = left === 0;
+		count += left;
 	}
-	element.setAttribute('role', 'img');
-	element.setAttribute('aria-label', texts.join(', '));
-	return element;
+	if (table.stop?.element.hidden !== false)
+		setStop(table, rowsOf(table).find((row) => !row.element.hidden) ?? null);
+	return count;
+}
+
+/** @param {ThreadTable[]} tables */
+function listenToFilter(tables) {
+	const input = /** @type {HTMLInputElement} */ (byId('thread-filter'));
+	const all = rowsOf(tables[0]).length;
+	const show = () => {
+		const counts = tables.map((table) => filterTable(table, input.value));
+		byId('thread-count').textContent = input.value.trim() === '' ? '' : `${counts[0]} of ${all}`;
+		byId('no-thread').hidden = counts[0] > 0 || all === 0;
+	};
+	input.hidden = all === 0;
+	input.addEventListener('input', show);
+	input.addEventListener('keydown', (event) => {
+		if (event.key !== 'Escape')
+			return;
+		input.value = '';
+		show();
+	});
 }
 
 /**
- * What a thread slept for, most first.
- * @param {Thread} thread
- * @param {[string, number][]} reasons
+ * Marks the thread that is chosen in the timeline.
+ * @param {import('./timeline.js').Timeline} timeline
+ * @param {ThreadTable[]} tables
  */
-function reasonCell(thread, reasons) {
-	const known = knownStateTime(thread);
-	const texts = reasons
-		.filter(([name, ns]) => name !== 'GIL' && ns >= known / 1000)
-		.sort((a, b) => b[1] - a[1])
-		.map(([name, ns]) => `${name} ${formatShare(ns, known)}`);
-	const element = make('td', 'reasons', texts.slice(0, MOST_REASONS).join(' · '));
-	element.title = texts.join('\n');
-	return element;
+export function listenToChoice(timeline, tables) {
+	const rows = tables.map((table) => new Map(rowsOf(table).map((row) => [row.thread, row.element])));
+	/** @type {Thread | undefined} */
+	let chosen;
+	onChange(timeline, ['choice'], () => {
+		const thread = timeline.rows[timeline.chosen]?.lane.thread;
+		for (const elements of rows) {
+			if (chosen)
+				elements.get(chosen)?.classList.remove('chosen');
+			if (thread)
+				elements.get(thread)?.classList.add('chosen');
+		}
+		chosen = thread;
+	});
 }
 
 /**
- * The table of being on and off CPU, where that was recorded.
+ * What each thread slept for.
  * @param {import('./report.js').ReportMeta} report
- * @param {Choose} choose
  */
-export function showStates(report, choose) {
-	const shown = shownProcesses(report);
-	const threads = shown.flatMap((process) => process.threads);
-	/* Without stacks nobody knows of a disk; without stacks and probes, of the GIL. */
-	const shares = STATE_SHARES.filter(
-		([key]) =>
-			key === 'running_ns' ||
-			threads.some(({ state }) => (key === 'unknown_ns' ? state?.[key] : (state?.[key] ?? null) !== null)),
-	);
-	const hasReasons = report.lanes.some((lane) => lane.reasons?.some(([name]) => name !== 'GIL'));
-	const reasons = new Map(
+function findReasons(report) {
+	return new Map(
 		report.lanes.map((lane) => [
 			report.summary.processes[lane.process].threads[lane.thread],
 			lane.reasons ?? [],
 		]),
 	);
+}
 
+/**
+ * What the tables show of the whole trace: the summary's own figures.
+ * @param {import('./report.js').ReportMeta} report
+ * @returns {(thread: Thread) => Figures}
+ */
+export function wholeFigures(report) {
+	const reasons = findReasons(report);
+	return (thread) => ({ ...thread, reasons: reasons.get(thread) ?? [] });
+}
+
+/**
+ * The table of the GIL, and that of being on and off CPU where that was recorded. MORE makes the rows behind
+ * the first ones.
+ * @param {import('./report.js').ReportMeta} report
+ * @param {Choose} choose
+ */
+export function showTables(report, choose) {
+	const shown = shownProcesses(report);
+	const threads = shown.flatMap((process) => process.threads);
+	const figuresOf = wholeFigures(report);
+	/** @param {string} id @param {Column[]} columns */
+	const makeOne = (id, columns) =>
+		makeTable(/** @type {HTMLTableElement} */ (byId(id)), columns, shown, figuresOf, choose);
+	const made = [makeOne('threads', gilColumns(threads))];
+
+	byId('gil-table').hidden = !watchesGil(report) && report.states !== undefined;
 	byId('states').hidden = report.states === undefined;
-	if (report.states === undefined)
-		return;
-	fillTable(
-		/** @type {HTMLTableElement} */ (byId('states-table')),
-		[
-			...THREAD_HEADINGS,
-			...shares.map(([, heading]) => /** @type {[string, string]} */ ([heading, 'number'])),
-			...(hasReasons ? [/** @type {[string, string]} */ (['sleeps mostly for', 'reasons'])] : []),
-			['total', 'number'],
-		],
-		shown,
-		(thread) => {
-			const element = make('tr', '', ...threadCells(thread), make('td', '', stateBar(thread)));
-			for (const [key] of shares) {
-				const ns = thread.state?.[key] ?? null;
-				const share = cell(formatShare(ns, knownStateTime(thread)), ns, 'number share');
-				share.title = formatDuration(ns);
-				element.append(share);
-			}
-			if (hasReasons)
-				element.append(reasonCell(thread, reasons.get(thread) ?? []));
-			element.append(cell(formatDuration(thread.total_ns), thread.total_ns));
-			return element;
-		},
-		choose,
-	);
+	if (report.states !== undefined) {
+		const hasReasons = report.lanes.some((lane) => lane.reasons?.some(([name]) => name !== 'GIL'));
+		made.push(makeOne('states-table', stateColumns(threads, hasReasons)));
+	}
+	if (shown.length === 0)
+		byId('gil-table').append(make('p', 'empty', 'No process with a GIL was seen.'));
+	const tables = made.map(({ table }) => table);
+	listenToFilter(tables);
+	return { tables, more: made.flatMap(({ more }) => more) };
 }
