@@ -77,7 +77,7 @@ function timelineParts(timeline) {
 		{
 			name: 'thread',
 			write: () => {
-				const lane = timeline.rows[timeline.chosen]?.lane;
+				const lane = lanes[timeline.chosen];
 				return lane ? threadText(lane) : null;
 			},
 			read: (text) => {

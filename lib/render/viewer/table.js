@@ -342,7 +342,7 @@ export function listenToChoice(timeline, tables) {
 	/** @type {Thread | undefined} */
 	let chosen;
 	onChange(timeline, ['choice'], () => {
-		const thread = timeline.rows[timeline.chosen]?.lane.thread;
+		const thread = timeline.lanes[timeline.chosen]?.thread;
 		for (const elements of rows) {
 			if (chosen)
 				elements.get(chosen)?.classList.remove('chosen');
