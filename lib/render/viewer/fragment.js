@@ -59,7 +59,7 @@ export function readTimes(text, duration) {
 }
 
 /**
- * A tid may have been used more than once.
+ * Of threads that had the same tid one after the other, a link leads to the first.
  * @param {import('./lanes.js').Lane} lane
  */
 function threadText({ process, thread }) {
