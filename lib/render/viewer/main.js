@@ -10,8 +10,10 @@ import { byId } from './dom.js';
 import { readFlame } from './flame.js';
 import { listenToFlame } from './flame_input.js';
 import { notice, showHead } from './head.js';
+import { showHistograms } from './histogram.js';
 import { listen } from './input.js';
 import { KIND_UNKNOWN, makeLanes, readIntervals, readStates } from './lanes.js';
+import { showLongest, waitKeys } from './longest.js';
 import { readMemory } from './memory.js';
 import { isWhole, readReport, watchesGil } from './report.js';
 import { readStacks } from './stacks.js';
@@ -42,10 +44,11 @@ function start() {
 	};
 	showTable(report, choose);
 	showStates(report, choose);
-	showBlame(report);
 	byId('timeline').hidden = lanes.length === 0 || !(watchesGil(report) || report.states !== undefined);
 	const timeline = makeTimeline(report, lanes, (index) => chooseLane(timeline, index));
-	listen(timeline);
+	showBlame(timeline);
+	showHistograms(timeline);
+	listen(timeline, waitKeys(timeline));
 
 	const finish = async () => {
 		if (!isWhole()) {
@@ -65,6 +68,7 @@ function start() {
 			byId('loading').remove();
 			byId('legend-unknown').hidden = !intervals.kind.includes(KIND_UNKNOWN);
 			askFrame(timeline);
+			showLongest(timeline);
 			const flame = await readFlame(report, timeline.stacks);
 			if (flame)
 				listenToFlame(flame);
