@@ -276,7 +276,7 @@ describe('blame: verdict', { skip }, () => {
 			say(),
 			'“a”, “b”, “c” and “d” spent 90 % of their lives waiting for the GIL. ' +
 				'For 97 % of that time “hog” held it, mostly in bursts of about 40 ms. ' +
-				'Python code lets go when asked to, after 5 ms: longer holds are mostly calls into C code that does not.',
+				'Python code lets go after 5 ms when asked to: longer holds are mostly C code that does not.',
 		);
 	});
 
@@ -338,6 +338,14 @@ describe('blame: verdict', { skip }, () => {
 			'Nobody had to wait for the GIL to speak of: the longest wait was 1.000 ms.',
 		);
 		assert.match(madeUp([{ name: 'python3' }], []).sentences(), /No thread ever held the GIL: it is off .*free-threaded/);
+	});
+
+	test('threads without names', () => {
+		const { sentences: say } = madeUp(
+			['python3', 'python3', 'python3', 'python3'].map((name, place) => ({ name, wait: place > 1 ? 4e8 + place : 0 })),
+			[[2, 1, 4e8], [3, 1, 4e8]],
+		);
+		assert.equal(say(), 'Threads 102 and 103 spent 40 % of their lives waiting for the GIL. All that time thread 101 held it.');
 	});
 
 	test('names in sentences', () => {
@@ -637,6 +645,32 @@ describe('blame: page', { skip: reason ?? false }, () => {
 				const scroll = tab.locator('#gil-table .table-scroll');
 				assert.ok(await scroll.evaluate((element) => element.scrollHeight <= element.clientHeight + 1));
 			});
+	});
+
+	test('what the page leaves out of its intervals or its pairs is said', async () => {
+		const path = temporary('folded.html');
+		const { html } = page('service');
+		const extra = '"folded":{"quantum_ns":2000,"intervals":7,"states":0},"blame_left":{"pairs":12345,"ns":1500000},';
+		writeFileSync(path, html.replace('"duration_ns":', extra + '"duration_ns":'));
+		await withPage(path, {}, async (tab) => {
+			assert.match(await tab.locator('#blame').innerText(), /Not in here: 12\u202f345 pairs of threads, 1\.500\u202fms in all\./);
+			await tab.locator('.matrix td button').first().click();
+			assert.match((await tab.locator('#filter-chip').getAttribute('title')) ?? '', /shorter than 2\.000\u202fµs, this is not exact/);
+		});
+	});
+
+	test('with colours of the system’s own, bars are still seen', async () => {
+		await withPage(page('two').path, {}, async (tab) => {
+			await tab.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' });
+			for (const selector of ['#threads .bar .has', '#lengths-holds .fill'])
+				assert.equal(
+					await tab.locator(selector).first().evaluate((element) => getComputedStyle(element).backgroundColor),
+					'rgb(31, 108, 184)',
+					selector,
+				);
+			await tab.locator('.matrix td button').first().click();
+			assert.equal((await pressed(tab)).length, 1);
+		});
 	});
 
 	test('a long command can be read to its end', async () => {

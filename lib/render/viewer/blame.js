@@ -4,7 +4,7 @@
 import { onChange } from './changes.js';
 import { byId, make } from './dom.js';
 import { applyFilterKey, clearFilter, filterFigures } from './filter.js';
-import { visibleText } from './format.js';
+import { formatCount, formatDuration, visibleText } from './format.js';
 import { MOST_ASKED, MOST_HOLDERS, MOST_WAITERS, makeMatrix, matrixOf } from './matrix.js';
 import { watchesGil } from './report.js';
 import { threadNames } from './thread_names.js';
@@ -93,6 +93,11 @@ export function showBlame(timeline) {
 		});
 		byId('blame-tables').after(more);
 	}
+	if (report.blame_left) {
+		const { pairs, ns } = report.blame_left;
+		const text = `Not in here: ${formatCount(pairs)} pairs of threads, ${formatDuration(ns)} in all.`;
+		byId('blame-tables').after(make('p', 'empty', text));
+	}
 	onChange(timeline, ['filter'], () => {
 		for (const press of presses)
 			press(timeline.filter?.key ?? null);
@@ -113,7 +118,9 @@ function showChip(timeline) {
 	for (const chip of chips)
 		chip.addEventListener('click', () => clearFilter(timeline));
 	document.addEventListener('keydown', (event) => {
-		if (event.key === 'Escape' && /** @type {Element} */ (event.target).tagName !== 'INPUT')
+		const target = /** @type {Element} */ (event.target);
+		/* There it takes something else away. */
+		if (event.key === 'Escape' && target.tagName !== 'INPUT' && !target.closest('#flame'))
 			clearFilter(timeline);
 	});
 	onChange(timeline, ['filter'], () => {
@@ -132,7 +139,13 @@ function showChip(timeline) {
 			make('span', 'figures', figures),
 			make('span', 'close', '×'),
 		);
-		byId('filter-chip').title = `Only ${filter.title}: ${figures}. n and p go to the next and the one before. Click or Escape: show all waits`;
+		/* The table has the figures from before. */
+		const folded = timeline.report.folded
+			? ` Where the page merges what is shorter than ${formatDuration(timeline.report.folded.quantum_ns)}, this is not exact.`
+			: '';
+		byId('filter-chip').title =
+			`Only ${filter.title}: ${figures}.${folded} n and p go to the next and the one before. ` +
+			'Click or Escape: show all waits';
 		byId('filter-chip').setAttribute('aria-label', `Only ${filter.title}, ${figures}. Show all waits`);
 		byId('filter-say').textContent = `Only ${filter.title}, ${figures}`;
 	});

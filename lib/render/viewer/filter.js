@@ -267,28 +267,31 @@ function bringFilterIntoView(timeline) {
 }
 
 /**
- * The waits of the filter, or all when there is none.
+ * Gives the waits of the filter, or all when there is none: each one's lane, its number, and how much of it
+ * the filter shows.
  * @param {import('./timeline.js').Timeline} timeline
- * @param {(wait: FilteredWait) => void} give
+ * @param {(lane: import('./lanes.js').Lane, wait: number, ns: number) => void} give
  */
-export function forEachWait({ filter, intervals, lanes }, give) {
+function forEachWait({ filter, intervals, lanes }, give) {
 	if (filter) {
 		const { start, end } = filter.intervals;
-		for (const [index, span] of filter.spans.entries())
-			for (let i = span?.first ?? 0; i < (span?.last ?? 0);) {
+		for (const [index, span] of filter.spans.entries()) {
+			const last = span?.last ?? 0;
+			for (let i = span?.first ?? 0; i < last;) {
 				const wait = filter.waits[i];
 				let ns = 0;
-				for (; i < (span?.last ?? 0) && filter.waits[i] === wait; i++)
+				for (; i < last && filter.waits[i] === wait; i++)
 					ns += end[i] - start[i];
-				give({ lane: lanes[index], wait, ns });
+				give(lanes[index], wait, ns);
 			}
-		return;
-	}
-	if (intervals)
+		}
+	} else if (intervals) {
+		const { start, end, kind } = intervals;
 		for (const lane of lanes)
 			for (let i = lane.first; i < lane.last; i++)
-				if (intervals.kind[i] === KIND_WAIT)
-					give({ lane, wait: i, ns: intervals.end[i] - intervals.start[i] });
+				if (kind[i] === KIND_WAIT)
+					give(lane, i, end[i] - start[i]);
+	}
 }
 
 /**
@@ -301,11 +304,11 @@ export function longestWaits(timeline, count) {
 	/** @type {FilteredWait[]} */
 	const longest = [];
 	let least = 0;
-	forEachWait(timeline, (wait) => {
-		if (longest.length === count && wait.ns <= least)
+	forEachWait(timeline, (lane, wait, ns) => {
+		if (longest.length === count && ns <= least)
 			return;
-		const place = longest.findIndex((other) => other.ns < wait.ns);
-		longest.splice(place < 0 ? longest.length : place, 0, wait);
+		const place = longest.findIndex((other) => other.ns < ns);
+		longest.splice(place < 0 ? longest.length : place, 0, { lane, wait, ns });
 		if (longest.length > count)
 			longest.pop();
 		least = longest[longest.length - 1].ns;
@@ -314,8 +317,8 @@ export function longestWaits(timeline, count) {
 }
 
 /**
- * The wait of the filter that comes after, or before, the chosen interval, or else a moment; null when there
- * is none.
+ * The wait of the filter that begins after the chosen interval, or before it; when none is chosen, the first
+ * one in sight, or the last one. Null when there is none.
  * @param {import('./timeline.js').Timeline} timeline
  * @param {number} direction 1: after; -1: before
  * @returns {FilteredWait | null}
@@ -324,28 +327,21 @@ export function besideWait(timeline, direction) {
 	const { intervals, interval, view } = timeline;
 	if (!intervals || !timeline.filter)
 		return null;
-	/* Waits that begin together are in the order of their lanes, which is that of their numbers. */
-	const from = interval >= 0 ? intervals.start[interval] : direction > 0 ? view.from : view.to;
-	const number = interval >= 0 ? interval : direction > 0 ? -1 : intervals.start.length;
-	/** @param {number} a @param {number} i @param {number} b @param {number} j */
-	const isBefore = (a, i, b, j) => a < b || (a === b && i < j);
+	const { start } = intervals;
+	/* Those that begin together are in the order of their numbers. */
+	const from = interval >= 0 ? start[interval] : direction > 0 ? view.from : view.to;
+	const number = interval >= 0 ? interval : direction > 0 ? -1 : start.length;
 	/** @type {FilteredWait | null} */
 	let best = null;
-	let bestStart = 0;
-	forEachWait(timeline, (wait) => {
-		const start = intervals.start[wait.wait];
-		const isBehind =
-			direction > 0 ? isBefore(from, number, start, wait.wait) : isBefore(start, wait.wait, from, number);
-		if (!isBehind)
-			return;
-		const isNearer =
-			!best ||
-			(direction > 0
-				? isBefore(start, wait.wait, bestStart, best.wait)
-				: isBefore(bestStart, best.wait, start, wait.wait));
-		if (isNearer) {
-			best = wait;
-			bestStart = start;
+	let bestStart = direction * Infinity;
+	let bestWait = direction * Infinity;
+	forEachWait(timeline, (lane, wait, ns) => {
+		const after = (start[wait] - from || wait - number) * direction;
+		const nearer = (bestStart - start[wait] || bestWait - wait) * direction;
+		if (after > 0 && nearer > 0) {
+			best = { lane, wait, ns };
+			bestStart = start[wait];
+			bestWait = wait;
 		}
 	});
 	return best;

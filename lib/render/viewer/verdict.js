@@ -52,6 +52,17 @@ function calls(process, tid) {
 }
 
 /**
+ * @param {Process} process
+ * @param {number[]} tids
+ */
+function callAll(process, tids) {
+	const names = tids.map((tid) => calls(process, tid));
+	if (tids.length > 1 && names.every((name) => name.startsWith('thread ')))
+		return `threads ${formatList(tids.map(String))}`;
+	return formatList(names);
+}
+
+/**
  * A share in whole percent.
  * @param {number} part
  * @param {number} whole
@@ -122,12 +133,15 @@ export function verdict(summary, shown, holdsOf = () => undefined) {
 	}
 	/* One that lived for a moment, and waited through it, is not what the run was about. */
 	const first = waiters.find((thread) => waitOf(thread) >= 0.1 * Math.max(...waiters.map(waitOf))) ?? waiters[0];
-	const alike = waiters.filter((thread) => share(thread) >= ALIKE * share(first));
+	/* As the table has them: their order would else be that of small differences. */
+	const alike = worst.threads.filter(
+		(thread) => waiters.includes(thread) && share(thread) >= ALIKE * share(first),
+	);
 	const less = waiters.slice(alike.length);
 	const where = shown.length > 1 ? ` of process ${worst.pid}` : '';
 	const who =
 		alike.length <= MOST_NAMES
-			? formatList(alike.map(({ tid }) => calls(worst, tid)))
+			? callAll(worst, alike.map(({ tid }) => tid))
 			: `${inWords(alike.length)} threads`;
 	const life = alike.length > 1 ? 'their lives' : 'its life';
 	const spent = percent(total(alike, waitOf), total(alike, knownTime));
@@ -187,7 +201,7 @@ function holderSentences(summary, process, waiters, holdsOf) {
 		return [
 			`${during(held, all)} ${calls(process, top)} held it${bursts}.`,
 			...(half >= 2 * SWITCH_NS
-				? ['Python code lets go when asked to, after 5\u202fms: longer holds are mostly calls into C code that does not.']
+				? ['Python code lets go after 5\u202fms when asked to: longer holds are mostly C code that does not.']
 				: []),
 		];
 	}
@@ -207,7 +221,7 @@ function holderSentences(summary, process, waiters, holdsOf) {
 		return [`They took turns${long}: no single one of them is to blame.`];
 	if (few <= MOST_TURNS && holders.length > few)
 		return [
-			`${during(part, all)} ${formatList(holders.slice(0, few).map(([tid]) => calls(process, tid)))} ` +
+			`${during(part, all)} ${callAll(process, holders.slice(0, few).map(([tid]) => tid))} ` +
 				`held it, in turns${long}.`,
 		];
 	/* Among many threads none has much of it. */
