@@ -343,7 +343,7 @@ describe('blame: verdict', { skip }, () => {
 	test('threads without names', () => {
 		const { sentences: say } = madeUp(
 			['python3', 'python3', 'python3', 'python3'].map((name, place) => ({ name, wait: place > 1 ? 4e8 + place : 0 })),
-			[[2, 1, 4e8], [3, 1, 4e8]],
+			[[2, 1, 4e8 + 2], [3, 1, 4e8 + 3]],
 		);
 		assert.equal(say(), 'Threads 102 and 103 spent 40 % of their lives waiting for the GIL. All that time thread 101 held it.');
 	});

@@ -170,12 +170,11 @@ function holderSentences(summary, process, waiters, holdsOf) {
 	const tids = new Set(waiters.map(({ tid }) => tid));
 	/** @type {Map<number | null, number>} */
 	const sums = new Map();
-	let all = 0;
 	for (const { pid, waiter, holder, ns } of summary.blame)
-		if (pid === process.pid && tids.has(waiter)) {
+		if (pid === process.pid && tids.has(waiter))
 			sums.set(holder, (sums.get(holder) ?? 0) + ns);
-			all += ns;
-		}
+	/* The smallest parts may not be in the page. */
+	const all = total(waiters, waitOf);
 	const nobody = sums.get(null) ?? 0;
 	sums.delete(null);
 	const holders = /** @type {[number, number][]} */ ([...sums]).sort((a, b) => b[1] - a[1]);
