@@ -357,15 +357,4 @@ describe('data', () => {
 		assert.equal(visibleText('a\u202eb\u0000'), 'a\\u202eb\\u0000');
 		assert.equal(formatCommand(['x.py', 'a b', "it's"]), "x.py 'a b' 'it'\\''s'");
 	});
-
-	test('the verdict follows from the numbers', { skip }, async () => {
-		const { verdict } = await import('../../lib/render/viewer/verdict.js');
-		/** @param {string} scenario */
-		const sentences = (scenario) => verdict(page(scenario).summary, page(scenario).summary.processes).join(' ');
-
-		assert.match(sentences('two'), /^“count-1” \(4201\) and “count-2” \(4202\) each spent (4|5)\d to (4|5)\d.% /);
-		assert.match(sentences('two'), /Two threads took turns/);
-		assert.match(sentences('service'), /For \d\d\.\d.% of that time “worker-1” \(4201\) held it\.$/);
-		assert.match(sentences('empty'), /^No thread took the GIL/);
-	});
 });

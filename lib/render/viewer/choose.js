@@ -147,7 +147,7 @@ export function chooseNothing(timeline) {
  * @param {import('./timeline.js').Timeline} timeline
  * @param {number} interval
  */
-function chooseInterval(timeline, interval) {
+export function chooseInterval(timeline, interval) {
 	const { intervals, report, lanes } = timeline;
 	if (!intervals)
 		return;

@@ -16,6 +16,10 @@ const FOUND_BY = {
 /** @type {Record<string, string>} */
 const PROBES = { uprobe: 'kernel probes', agent: 'agent in the process', none: 'not watched' };
 
+/* In characters. */
+const LONGEST_COMMAND = 320;
+const LONGEST_TITLE = 100;
+
 /**
  * The processes that the page shows: the others have nothing to do with a GIL.
  * @param {import('./report.js').ReportMeta} report
@@ -54,6 +58,37 @@ function facts(report) {
 	return list;
 }
 
+/**
+ * @param {string} text
+ * @param {number} most characters
+ */
+function cutText(text, most) {
+	const characters = Array.from(text);
+	return characters.length > most ? characters.slice(0, most).join('') + ' …' : text;
+}
+
+/**
+ * The command; a long one is cut until one asks for the rest.
+ * @param {string} command
+ */
+function commandHeading(command) {
+	const short = cutText(command, LONGEST_COMMAND);
+	const words = make('bdi', '', short);
+	const title = make('h1', '', words);
+	if (short === command)
+		return [title];
+	const more = make('button', 'more-command', 'Show the whole command');
+	more.type = 'button';
+	more.setAttribute('aria-expanded', 'false');
+	more.addEventListener('click', () => {
+		const isOpen = more.getAttribute('aria-expanded') === 'false';
+		more.setAttribute('aria-expanded', String(isOpen));
+		more.textContent = isOpen ? 'Show less of it' : 'Show the whole command';
+		words.textContent = isOpen ? command : short;
+	});
+	return [title, more];
+}
+
 /** @param {import('./report.js').ReportMeta} report */
 export function showHead(report) {
 	const { summary } = report;
@@ -72,14 +107,19 @@ export function showHead(report) {
 			),
 		);
 	}
-	const sentences = verdict(summary, shownProcesses(report));
+	/** @type {Map<import('./report.js').Thread, import('./report.js').Holds>} */
+	const holds = new Map();
+	for (const lane of report.lanes)
+		if (lane.holds)
+			holds.set(summary.processes[lane.process].threads[lane.thread], lane.holds);
+	const sentences = verdict(summary, shownProcesses(report), (_, thread) => holds.get(thread));
 	byId('head').append(
 		make('p', 'brand', 'giltrace'),
-		make('h1', '', make('bdi', '', command)),
+		...commandHeading(command),
 		make('p', 'verdict', make('strong', '', sentences[0]), ' ' + sentences.slice(1).join(' ')),
 		list,
 	);
-	document.title = `${command} – giltrace`;
+	document.title = `${cutText(command, LONGEST_TITLE)} – giltrace`;
 	byId('foot').append(`giltrace ${summary.giltrace}`);
 	warn(report);
 }

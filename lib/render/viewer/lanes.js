@@ -188,7 +188,7 @@ export function noSums(kinds) {
 /**
  * The first interval in [from, last) that ends after TIME; LAST when there is none. Cheap when the
  * answer is near FROM.
- * @param {Intervals} intervals
+ * @param {{end: Float64Array}} intervals
  * @param {number} from
  * @param {number} last
  * @param {number} time

@@ -8,12 +8,15 @@ import { showBlame } from './blame.js';
 import { tellChange } from './changes.js';
 import { chooseLane } from './choose.js';
 import { byId } from './dom.js';
+import { applyFilterKey, clearFilter } from './filter.js';
 import { readFlame } from './flame.js';
 import { listenToFlame } from './flame_input.js';
 import { listenToLinks } from './fragment.js';
 import { notice, showHead } from './head.js';
+import { showHistograms } from './histogram.js';
 import { listen } from './input.js';
 import { KIND_UNKNOWN, makeLanes, readIntervals, readStates } from './lanes.js';
+import { showLongest, waitKeys } from './longest.js';
 import { readMemory } from './memory.js';
 import { listenToRange } from './range.js';
 import { isWhole, readReport, watchesGil } from './report.js';
@@ -32,20 +35,24 @@ function giveUp(text) {
 }
 
 /**
- * Lets links tell the view, the range, the thread, and how the tables are sorted.
+ * Lets links tell the view, the range, the thread, the waits that are shown, and how the tables are sorted.
  * @param {import('./timeline.js').Timeline} timeline
  * @param {import('./table.js').ThreadTable[]} tables
  */
 function linkTables(timeline, tables) {
 	const names = ['sort', 'sort-states'];
-	const tell = listenToLinks(
-		timeline,
-		tables.map((table, index) => ({
+	const tell = listenToLinks(timeline, [
+		{
+			name: 'waits',
+			write: () => timeline.filter?.key ?? null,
+			read: (text) => (text ? applyFilterKey(timeline, text) : clearFilter(timeline)),
+		},
+		...tables.map((table, index) => ({
 			name: names[index],
 			write: () => orderText(table.order),
-			read: (text) => setOrder(table, readOrder(text)),
+			read: (/** @type {string | null} */ text) => setOrder(table, readOrder(text)),
 		})),
-	);
+	]);
 	for (const table of tables)
 		table.onOrder = tell;
 }
@@ -67,10 +74,11 @@ function start() {
 	const { tables, more } = showTables(report, choose);
 	for (const makeRows of more)
 		makeRows();
-	showBlame(report);
 	byId('timeline').hidden = lanes.length === 0 || !(watchesGil(report) || report.states !== undefined);
 	const timeline = makeTimeline(report, lanes, (index) => chooseLane(timeline, index));
-	listen(timeline, { '/': listenToSearch(timeline) });
+	showBlame(timeline);
+	showHistograms(timeline);
+	listen(timeline, { '/': listenToSearch(timeline), ...waitKeys(timeline) });
 	listenToRange(timeline, tables);
 	listenToChoice(timeline, tables);
 
@@ -96,6 +104,7 @@ function start() {
 				tellChange(timeline, 'selection');
 			linkTables(timeline, tables);
 			askFrame(timeline);
+			showLongest(timeline);
 			const flame = await readFlame(report, timeline.stacks);
 			if (flame)
 				listenToFlame(flame);

@@ -97,10 +97,14 @@
  */
 
 /**
- * Counts are by length: [i] is how many last at least 2^i ns, and less than 2^(i+1).
+ * Counts are by length: [i] is how many last at least 2^i ns, and less than 2^(i+1); those of no time are
+ * in [0], and no zeros are at the end. A hold that is cut off, by the end of the trace or by a gap in what
+ * is known, counts with what is known of it. An acquisition's wait is all waiting since the hold before, as
+ * for the percentiles: their sum is the thread's acquisitions, but that one out of a gap is not among them,
+ * and a wait that never ended is.
  * @typedef {object} Holds
  * @property {number[]} holds
- * @property {number[]} waits of acquisitions, all of each: their sum is the thread's acquisitions
+ * @property {number[]} waits
  * @property {number} hold_p50_ns
  * @property {number} hold_max_ns
  * @property {number} hold_half_ns half of the time that it held the GIL are holds at least so long
@@ -137,6 +141,10 @@
  * @property {number} intervals
  * @property {number} [states] when they were recorded
  * @property {StateKind[]} [state_kinds] likewise, in the order in which they are shown
+ * @property {{quantum_ns: number, intervals: number, states: number}} [folded] where there were too many for
+ *   one page: so many, all shorter than a quantum, went into one with their neighbours
+ * @property {{pairs: number, ns: number}} [blame_left] what is too small to be in the summary's blame, which
+ *   has the greatest pairs of some thousand threads
  * @property {StackCounts} [stacks] when they were recorded
  * @property {{process: number, points: number}[]} [memory] of the summary's processes, when it is known
  */

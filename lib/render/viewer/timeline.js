@@ -54,6 +54,7 @@ const TICK_DISTANCE = 96;
  * @property {string} title tells it to people
  * @property {import('./lanes.js').Intervals} intervals
  * @property {(import('./lanes.js').Span | null)[]} spans by lane: its part of them; null: none
+ * @property {Uint32Array} waits of each: the interval that it is a piece of
  */
 
 /**

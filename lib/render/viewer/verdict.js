@@ -1,16 +1,28 @@
 // SPDX-License-Identifier: MIT
-/* What the numbers say, in a sentence or two. */
+/* What the numbers say, in a few sentences. */
 
-import { formatDuration, formatList, formatName, formatShare } from './format.js';
+import { formatDuration, formatList, formatShare } from './format.js';
 import { knownTime } from './report.js';
+import { nameText, threadNames } from './thread_names.js';
 
 /* Less waiting than this part of a life is nothing to speak of. */
 const NOTICED = 0.02;
-/* So much of a process's waiting makes one thread the one to blame. */
+/* Who waited less than this part of what the first did, is told apart from it. */
+const ALIKE = 0.5;
+/* So much of the waiting makes one thread the one to blame. */
 const BLAMED = 0.6;
-const MOST_NAMES = 3;
+/* So much of it makes a few threads those who take turns. */
+const MOSTLY = 0.8;
+const MOST_NAMES = 4;
+const MOST_TURNS = 3;
+/* A thread that runs Python code is asked for the GIL after this time, unless told otherwise. */
+const SWITCH_NS = 5e6;
 
 const WORDS = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
+
+/** @typedef {import('./report.js').Thread} Thread */
+/** @typedef {import('./report.js').Process} Process */
+/** How long a thread holds the GIL, as far as it is known. @typedef {(process: Process, thread: Thread) => import('./report.js').Holds | undefined} HoldsOf */
 
 /** @param {number} count */
 function inWords(count) {
@@ -23,97 +35,223 @@ function capital(text) {
 }
 
 /**
- * A thread that was given no name has its process's.
- * @param {import('./report.js').Process} process
- * @param {import('./report.js').Thread} thread
+ * How a sentence calls a thread.
+ * @param {Process} process
+ * @param {number} tid
  */
-function threadLabel(process, thread) {
+function calls(process, tid) {
+	const thread = threadNames([process])(process.pid, tid);
 	if (thread.main)
 		return 'the main thread';
-	if (thread.name === process.command)
-		return `thread ${thread.tid}`;
-	return `“${formatName(thread.name)}” (${thread.tid})`;
+	if (!thread.named)
+		return `thread ${tid}`;
+	/* A name of letters that run from right to left shall not turn the sentence around. */
+	const text = nameText({ ...thread, number: '' });
+	const name = /^[ -~]*$/.test(text) ? text : `\u2068${text}\u2069`;
+	return `“${name}”` + (thread.number ? ` (${thread.number})` : '');
 }
 
 /**
- * @param {import('./report.js').Thread[]} threads
- * @param {(thread: import('./report.js').Thread) => number} part
+ * @param {Process} process
+ * @param {number[]} tids
  */
-function shareRange(threads, part) {
-	const shares = threads.map((thread) => part(thread) / knownTime(thread));
-	const low = Math.round(Math.min(...shares) * 100);
-	const high = Math.round(Math.max(...shares) * 100);
-	return low === high ? `${low}\u202f%` : `${low} to ${high}\u202f%`;
+function callAll(process, tids) {
+	const names = tids.map((tid) => calls(process, tid));
+	if (tids.length > 1 && names.every((name) => name.startsWith('thread ')))
+		return `threads ${formatList(tids.map(String))}`;
+	return formatList(names);
+}
+
+/**
+ * A share in whole percent.
+ * @param {number} part
+ * @param {number} whole
+ */
+function percent(part, whole) {
+	const share = (100 * part) / whole;
+	if (share > 0 && share < 1)
+		return `less than 1\u202f%`;
+	return `${share > 99 && share < 100 ? 99 : Math.round(share)}\u202f%`;
+}
+
+/** @param {number} part @param {number} whole */
+function during(part, whole) {
+	return part === whole ? 'All that time' : `For ${percent(part, whole)} of that time`;
+}
+
+/**
+ * A length as one says it: 40 ms, 5.2 ms.
+ * @param {number} ns
+ */
+export function roundly(ns) {
+	/** @type {[number, string][]} */
+	const units = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
+	const [scale, unit] = units.find(([size]) => ns >= 0.9995 * size) ?? units[3];
+	return `${Number((ns / scale).toPrecision(2))}\u202f${unit}`;
+}
+
+/** @param {Thread[]} threads @param {(thread: Thread) => number} part */
+function total(threads, part) {
+	return threads.reduce((sum, thread) => sum + part(thread), 0);
+}
+
+/** @param {Thread} thread */
+function waitOf(thread) {
+	return thread.gil_wait_ns ?? 0;
 }
 
 /**
  * @param {import('./report.js').Summary} summary
- * @param {import('./report.js').Process[]} shown
- * @returns {string[]} sentences
+ * @param {Process[]} shown
+ * @param {HoldsOf} [holdsOf]
+ * @returns {string[]} sentences, the first of which says the most
  */
-export function verdict(summary, shown) {
+export function verdict(summary, shown, holdsOf = () => undefined) {
+	const threads = shown.flatMap((process) => process.threads);
 	if (summary.probe === 'none')
-		return ['The GIL was not watched in this run.'];
+		return ['The GIL was not watched in this run.', ...sleepSentence(threads)];
 	if (summary.events === 0 || shown.length === 0)
 		return ['No thread took the GIL while it was watched.'];
+	if (total(threads, (thread) => (thread.has_gil_ns ?? 0) + waitOf(thread) + (thread.unknown_ns ?? 0)) === 0)
+		return ['No thread ever held the GIL: it is off in this Python (a free-threaded build).'];
 
-	/** @param {import('./report.js').Process} process */
-	const waited = (process) =>
-		process.threads.reduce((sum, thread) => sum + (thread.gil_wait_ns ?? 0), 0);
+	/** @param {Process} process */
+	const waited = (process) => total(process.threads, waitOf);
 	const worst = shown.reduce((a, b) => (waited(b) > waited(a) ? b : a));
-	const waiters = worst.threads.filter(
-		(thread) => knownTime(thread) > 0 && (thread.gil_wait_ns ?? 0) >= NOTICED * knownTime(thread),
-	);
+	/** @param {Thread} thread */
+	const share = (thread) => waitOf(thread) / knownTime(thread);
+	const waiters = worst.threads
+		.filter((thread) => knownTime(thread) > 0 && waitOf(thread) >= NOTICED * knownTime(thread))
+		.sort((a, b) => share(b) - share(a));
 	if (waiters.length === 0) {
-		const most = Math.max(
-			...shown.flatMap((process) =>
-				process.threads.map((thread) => thread.wait_max_ns ?? 0),
-			),
-		);
+		const most = threads.reduce((longest, thread) => Math.max(longest, thread.wait_max_ns ?? 0), 0);
 		return [
 			'Nobody had to wait for the GIL to speak of' +
 				(most > 0 ? `: the longest wait was ${formatDuration(most)}.` : '.'),
+			...unknownSentence(threads),
 		];
 	}
-
+	/* One that lived for a moment, and waited through it, is not what the run was about. */
+	const first = waiters.find((thread) => waitOf(thread) >= 0.1 * Math.max(...waiters.map(waitOf))) ?? waiters[0];
+	/* As the table has them: their order would else be that of small differences. */
+	const alike = worst.threads.filter(
+		(thread) => waiters.includes(thread) && share(thread) >= ALIKE * share(first),
+	);
+	const less = waiters.slice(alike.length);
 	const where = shown.length > 1 ? ` of process ${worst.pid}` : '';
-	const names = waiters.length <= MOST_NAMES ? formatList(waiters.map((thread) => threadLabel(worst, thread))) : '';
-	const who = names || `${inWords(waiters.length)} threads`;
-	const share = shareRange(waiters, (thread) => thread.gil_wait_ns ?? 0);
-	const each = waiters.length > 1 ? ' each' : '';
-	const life = waiters.length > 1 ? 'their lives' : 'its life';
-	const first = `${who}${where}${each} spent ${share} of ${life} waiting for the GIL.`;
-	return [capital(first), ...holderSentence(summary, worst)];
+	const who =
+		alike.length <= MOST_NAMES
+			? callAll(worst, alike.map(({ tid }) => tid))
+			: `${inWords(alike.length)} threads`;
+	const life = alike.length > 1 ? 'their lives' : 'its life';
+	const spent = percent(total(alike, waitOf), total(alike, knownTime));
+	const others = less.length
+		? `${inWords(less.length)} ${less.length > 1 ? 'others waited less, up to' : 'other waited less,'} ` +
+			`${percent(share(less[0]), 1)}.`
+		: '';
+	return [
+		capital(`${who}${where} spent ${spent} of ${life} waiting for the GIL.`),
+		...holderSentences(summary, worst, alike, holdsOf),
+		...(others ? [capital(others)] : []),
+		...(shown.length > 1 ? [`It is the one of ${inWords(shown.length)} processes whose threads waited most.`] : []),
+		...unknownSentence(threads),
+	];
 }
 
 /**
+ * Who held it while some threads of a process waited, and for how long each time.
  * @param {import('./report.js').Summary} summary
- * @param {import('./report.js').Process} process
+ * @param {Process} process
+ * @param {Thread[]} waiters
+ * @param {HoldsOf} holdsOf
  * @returns {string[]}
  */
-function holderSentence(summary, process) {
-	const blame = summary.blame.filter((entry) => entry.pid === process.pid);
-	const total = blame.reduce((sum, entry) => sum + entry.ns, 0);
+function holderSentences(summary, process, waiters, holdsOf) {
+	const tids = new Set(waiters.map(({ tid }) => tid));
 	/** @type {Map<number | null, number>} */
-	const holders = new Map();
-	for (const { holder, ns } of blame)
-		holders.set(holder, (holders.get(holder) ?? 0) + ns);
-	const nobody = holders.get(null) ?? 0;
-	holders.delete(null);
-	const [top] = [...holders].sort((a, b) => b[1] - a[1]);
-	if (total > 0 && nobody >= BLAMED * total)
-		return [`For ${formatShare(nobody, total)} of that time nobody held it: it was being handed over.`];
-	if (!top)
+	const sums = new Map();
+	for (const { pid, waiter, holder, ns } of summary.blame)
+		if (pid === process.pid && tids.has(waiter))
+			sums.set(holder, (sums.get(holder) ?? 0) + ns);
+	/* The smallest parts may not be in the page. */
+	const all = total(waiters, waitOf);
+	const nobody = sums.get(null) ?? 0;
+	sums.delete(null);
+	const holders = /** @type {[number, number][]} */ ([...sums]).sort((a, b) => b[1] - a[1]);
+	if (all > 0 && nobody >= BLAMED * all)
+		return [
+			`${during(nobody, all)} nobody held it: it was being handed over, ` +
+				'and whoever was to have it next had yet to run.',
+		];
+	if (holders.length === 0)
 		return [];
-	const share = formatShare(top[1], total);
-	const thread = process.threads.find((candidate) => candidate.tid === top[0]);
-	const name = thread ? threadLabel(process, thread) : `thread ${top[0]}`;
-	if (top[1] >= BLAMED * total)
-		return [`For ${share} of that time ${name} held it.`];
-	const held = process.threads.filter(
-		(candidate) => (candidate.has_gil_ns ?? 0) >= 0.05 * candidate.total_ns,
-	);
+	/* Nobody waits longer than for the whole of a hold: longer ones had no waiter. */
+	const longest = Math.max(...waiters.map((thread) => thread.wait_max_ns ?? 0));
+	/** @param {number} tid */
+	const burst = (tid) => {
+		const thread = process.threads.find((candidate) => candidate.tid === tid);
+		const half = (thread && holdsOf(process, thread)?.hold_half_ns) ?? 0;
+		return half <= longest ? half : 0;
+	};
+	const [[top, held]] = holders;
+	if (held >= BLAMED * all) {
+		const half = burst(top);
+		const bursts = half > 0 ? `, mostly in bursts of about ${roundly(half)}` : '';
+		return [
+			`${during(held, all)} ${calls(process, top)} held it${bursts}.`,
+			...(half >= 2 * SWITCH_NS
+				? ['Python code lets go after 5\u202fms when asked to: longer holds are mostly C code that does not.']
+				: []),
+		];
+	}
+	const turns = holders.slice(0, MOST_TURNS).map(([tid]) => burst(tid));
+	const turn = turns.sort((a, b) => a - b)[turns.length >> 1];
+	const long =
+		turn === 0
+			? ''
+			: turn >= 0.7 * SWITCH_NS && turn <= 1.4 * SWITCH_NS
+				? ` of about ${roundly(turn)}, Python's switch interval`
+				: ` of about ${roundly(turn)}`;
+	let few = 0;
+	let part = 0;
+	while (few < holders.length && part < MOSTLY * all)
+		part += holders[few++][1];
+	if (few === tids.size && holders.slice(0, few).every(([tid]) => tids.has(tid)))
+		return [`They took turns${long}: no single one of them is to blame.`];
+	if (few <= MOST_TURNS && holders.length > few)
+		return [
+			`${during(part, all)} ${callAll(process, holders.slice(0, few).map(([tid]) => tid))} ` +
+				`held it, in turns${long}.`,
+		];
 	/* Among many threads none has much of it. */
-	const count = held.length > 1 ? held.length : holders.size;
-	return [`${capital(inWords(count))} threads took turns: no single one of them is to blame.`];
+	const busy = process.threads.filter(
+		(thread) => (thread.has_gil_ns ?? 0) >= 0.05 * thread.total_ns,
+	).length;
+	const count = busy > 1 ? busy : holders.length;
+	return [`${capital(inWords(count))} threads took turns${long}: no single one of them is to blame.`];
+}
+
+/**
+ * How much is not known.
+ * @param {Thread[]} threads
+ * @returns {string[]}
+ */
+function unknownSentence(threads) {
+	const unknown = total(threads, (thread) => thread.unknown_ns ?? 0);
+	if (unknown === 0)
+		return [];
+	const whole = total(threads, (thread) => thread.total_ns);
+	return [`Events were lost: of ${formatShare(unknown, whole)} of the threads' time nothing is known.`];
+}
+
+/**
+ * What the scheduler tells of the GIL when nobody watched it.
+ * @param {Thread[]} threads
+ * @returns {string[]}
+ */
+function sleepSentence(threads) {
+	const slept = total(threads, (thread) => thread.state?.sleep_gil_ns ?? 0);
+	if (slept === 0)
+		return [];
+	return [`By their stacks, its threads slept ${formatDuration(slept)} in all while they waited for it.`];
 }

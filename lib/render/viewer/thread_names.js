@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/* What threads are called: a name that only one of a process has says who it is, and needs no number. */
+
+import { make } from './dom.js';
+import { formatName } from './format.js';
+
+/**
+ * @typedef {object} ThreadName
+ * @property {string} name
+ * @property {string} number the tid, where the name does not say who it is
+ * @property {string} title
+ * @property {boolean} named whether the thread has a name of its own: else it has its process's
+ * @property {boolean} main
+ */
+
+/** Asks for the name of a thread; tid null: nobody. @typedef {(pid: number, tid: number | null) => ThreadName} NameOf */
+
+/**
+ * @param {import('./report.js').Process[]} processes
+ * @returns {NameOf}
+ */
+export function threadNames(processes) {
+	/** @type {Map<string, {process: import('./report.js').Process, thread: import('./report.js').Thread}>} */
+	const threads = new Map();
+	/** @type {Map<string, number>} by pid and name */
+	const uses = new Map();
+	for (const process of processes)
+		for (const thread of process.threads) {
+			threads.set(`${process.pid} ${thread.tid}`, { process, thread });
+			const use = `${process.pid} ${thread.name}`;
+			uses.set(use, (uses.get(use) ?? 0) + 1);
+		}
+	/** @type {Map<string, ThreadName>} */
+	const known = new Map();
+	return (pid, tid) => {
+		const key = `${pid} ${tid}`;
+		let name = known.get(key);
+		if (!name)
+			known.set(key, (name = makeName(threads.get(key), uses, pid, tid)));
+		return name;
+	};
+}
+
+/**
+ * @param {{process: import('./report.js').Process, thread: import('./report.js').Thread} | undefined} found
+ * @param {Map<string, number>} uses
+ * @param {number} pid
+ * @param {number | null} tid
+ * @returns {ThreadName}
+ */
+function makeName(found, uses, pid, tid) {
+	if (tid === null)
+		return { name: 'nobody', number: '', title: 'nobody held the GIL', named: false, main: false };
+	const title = `pid ${pid}, tid ${tid}`;
+	if (!found)
+		return { name: String(tid), number: '', title, named: false, main: false };
+	const { thread, process } = found;
+	const { main } = thread;
+	if (thread.name === process.command)
+		return { name: main ? 'main' : String(tid), number: main ? String(tid) : '', title, named: false, main };
+	const name = formatName(thread.name);
+	const isOnly = uses.get(`${pid} ${thread.name}`) === 1;
+	return { name, number: isOnly ? '' : String(tid), title: `${name}, ${title}`, named: true, main };
+}
+
+/** @param {ThreadName} thread */
+export function nameText({ name, number }) {
+	return number ? `${name} ${number}` : name;
+}
+
+/** @param {ThreadName} thread */
+export function nameElement({ name, number }) {
+	const element = make('span', 'person', make('bdi', '', name));
+	if (number)
+		element.append(make('span', 'tid', ` ${number}`));
+	return element;
+}
