@@ -235,6 +235,31 @@ static json_t *describe_reasons(const struct gt_thread_stats *stats)
 	return list;
 }
 
+static json_t *describe_lengths(const uint32_t lengths[GT_STATS_LENGTHS])
+{
+	json_t *list = json_array();
+	uint32_t count = GT_STATS_LENGTHS;
+
+	while (count > 0 && lengths[count - 1] == 0)
+		count--;
+	for (uint32_t i = 0; i < count; i++)
+		gt_json_append(&list, gt_json_integer(lengths[i]));
+	return list;
+}
+
+/* How long it held the GIL each time, and waited for it. */
+static json_t *describe_holds(const struct gt_thread_stats *stats)
+{
+	json_t *object = json_object();
+
+	gt_json_set(&object, "holds", describe_lengths(stats->hold_lengths));
+	gt_json_set(&object, "waits", describe_lengths(stats->wait_lengths));
+	gt_json_set(&object, "hold_p50_ns", gt_json_integer(stats->hold_p50_ns));
+	gt_json_set(&object, "hold_max_ns", gt_json_integer(stats->hold_max_ns));
+	gt_json_set(&object, "hold_half_ns", gt_json_integer(stats->hold_half_ns));
+	return object;
+}
+
 /* Lanes name their process and thread by their places in the summary. */
 static json_t *describe_lanes(const struct gt_report *report, const struct lanes *lanes,
 			      const uint32_t *processes)
@@ -265,6 +290,8 @@ static json_t *describe_lanes(const struct gt_report *report, const struct lanes
 		gt_json_set(&lane, "start_ns", gt_json_integer(start_ns));
 		gt_json_set(&lane, "end_ns", gt_json_integer(end_ns));
 		gt_json_set(&lane, "intervals", gt_json_integer(last - first));
+		if (gt_report_knows_thread(report, index))
+			gt_json_set(&lane, "holds", describe_holds(&report->stats->threads[index]));
 		if (trace->has_states) {
 			gt_json_set(&lane, "states", gt_json_integer(last_state - first_state));
 			gt_json_set(&lane, "counts", describe_counts(trace, thread));

@@ -8,6 +8,17 @@
 #include "base/macros.h"
 #include "trace/trace.h"
 
+/* The last one is of three days, and of whatever is longer. */
+#define GT_STATS_LENGTHS 49
+
+/* Where a length is counted; those of no time are with those of 1 ns. */
+static inline unsigned gt_stats_length(uint64_t ns)
+{
+	unsigned place = 63 - (unsigned)__builtin_clzll(ns | 1);
+
+	return place < GT_STATS_LENGTHS ? place : GT_STATS_LENGTHS - 1;
+}
+
 struct gt_thread_stats {
 	/* Their sum is the thread's end_ns - start_ns. */
 	uint64_t no_ns, wait_ns, has_ns, unknown_ns;
@@ -19,6 +30,15 @@ struct gt_thread_stats {
 	 */
 	uint64_t wait_max_ns, wait_p50_ns, wait_p99_ns;
 	uint64_t waits; /* how many went into these */
+	/*
+	 * Over its holds. One that is cut off, by the end of the trace or by a gap, counts with
+	 * what is known of it. Holds of at least hold_half_ns are half of the time that it held the
+	 * GIL: so long are its bursts, however many short holds there are between them.
+	 */
+	uint64_t hold_max_ns, hold_p50_ns, hold_half_ns;
+	uint64_t holds; /* how many there are */
+	/* How many of both last at least 2^i ns, and less than 2^(i+1): see gt_stats_length(). */
+	uint32_t hold_lengths[GT_STATS_LENGTHS], wait_lengths[GT_STATS_LENGTHS];
 	/*
 	 * On and off CPU, where states were recorded, else 0. The first five add up to the thread's
 	 * end_ns - start_ns. Where wake-ups were not recorded, sleeping includes the time between

@@ -97,10 +97,14 @@
  */
 
 /**
- * Counts are by length: [i] is how many last at least 2^i ns, and less than 2^(i+1).
+ * Counts are by length: [i] is how many last at least 2^i ns, and less than 2^(i+1); those of no time are
+ * in [0], and no zeros are at the end. A hold that is cut off, by the end of the trace or by a gap in what
+ * is known, counts with what is known of it. An acquisition's wait is all waiting since the hold before, as
+ * for the percentiles: their sum is the thread's acquisitions, but that one out of a gap is not among them,
+ * and a wait that never ended is.
  * @typedef {object} Holds
  * @property {number[]} holds
- * @property {number[]} waits of acquisitions, all of each: their sum is the thread's acquisitions
+ * @property {number[]} waits
  * @property {number} hold_p50_ns
  * @property {number} hold_max_ns
  * @property {number} hold_half_ns half of the time that it held the GIL are holds at least so long
