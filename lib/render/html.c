@@ -21,6 +21,10 @@
 
 #define PAGE_FORMAT 2
 
+/* All pairs of 200 threads. Of more threads, the pairs alone would keep the page from being seen.
+ */
+#define MOST_BLAME 40000
+
 /* A bar of a lane, of whatever is shown there. */
 struct bar {
 	uint64_t start_ns, end_ns;
@@ -380,6 +384,17 @@ static int page_make(const struct gt_report *report, struct page *page)
 	return gt_page_memory_make(report, &page->memory);
 }
 
+/* Of whom kept whom waiting, what is too small to be in the page. */
+static json_t *describe_blame_left(const struct gt_stats *stats)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = MOST_BLAME; i < stats->blame.count; i++)
+		ns += stats->blame.items[i].ns;
+	return json_pack("{s:I, s:I}", "pairs", (json_int_t)stats->blame.count - MOST_BLAME, "ns",
+			 (json_int_t)ns);
+}
+
 /* The summary, and what the page needs besides it. */
 static json_t *describe_page(const struct gt_report *report, const struct page *page)
 {
@@ -399,11 +414,14 @@ static json_t *describe_page(const struct gt_report *report, const struct page *
 		gt_json_text(meta->python_version), "build_id", gt_json_text(meta->python_build_id),
 		"duration_ns", (json_int_t)gt_ns_since(trace->end_ns, trace->start_ns), "lanes",
 		describe_lanes(report, lanes, places), "gils", describe_gils(trace), "intervals",
-		(json_int_t)lanes->intervals.count, "summary", gt_summary_json_new(report));
+		(json_int_t)lanes->intervals.count, "summary",
+		gt_summary_json_new(report, MOST_BLAME));
 	if (trace->has_states) {
 		gt_json_set(&object, "states", gt_json_integer(lanes->states.count));
 		gt_json_set(&object, "state_kinds", describe_states(report, lanes));
 	}
+	if (report->stats->blame.count > MOST_BLAME)
+		gt_json_set(&object, "blame_left", describe_blame_left(report->stats));
 	gt_page_stacks_describe(&page->stacks, &object);
 	gt_page_memory_describe(&page->memory, places, &object);
 	return object;

@@ -93,7 +93,8 @@ export function verdict(summary, shown) {
  */
 function holderSentence(summary, process) {
 	const blame = summary.blame.filter((entry) => entry.pid === process.pid);
-	const total = blame.reduce((sum, entry) => sum + entry.ns, 0);
+	/* The smallest parts may not be in the page. */
+	const total = process.threads.reduce((sum, thread) => sum + (thread.gil_wait_ns ?? 0), 0);
 	/** @type {Map<number | null, number>} */
 	const holders = new Map();
 	for (const { holder, ns } of blame)
