@@ -2,7 +2,9 @@
 /*
  * Writes pages of made-up traces, for the browser tests:
  *
- *     make_page SCENARIO PAGE.html SUMMARY.json [INTERVALS]
+ *     make_page SCENARIO PAGE.html SUMMARY.json [INTERVALS [SLICES]]
+ *
+ * SLICES: more of them the page shall not have. A summary called "-" is not written.
  *
  * Threads take turns at a lock as they would at a GIL, in a random order that is the same each
  * time.
@@ -602,7 +604,8 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], scenarios[i].name) == 0)
 			scenario = &scenarios[i];
 	if (!scenario || argc < 4) {
-		fprintf(stderr, "usage: make_page SCENARIO PAGE.html SUMMARY.json [INTERVALS]\n");
+		fprintf(stderr, "usage: make_page SCENARIO PAGE.html SUMMARY.json [INTERVALS "
+				"[SLICES]]\n");
 		return EXIT_FAILURE;
 	}
 	meta.command = (char *const *)scenario->command;
@@ -611,6 +614,7 @@ int main(int argc, char **argv)
 	trace = make_trace(scenario,
 			   argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : scenario->intervals);
 	report.trace = trace;
+	report.page_slices = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 0;
 	report.stacks = stacks;
 	if (gt_stats_compute(trace, &stats) < 0)
 		return EXIT_FAILURE;
@@ -619,7 +623,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	fprintf(stderr, "%" PRIu32 " intervals, page written in %" PRIu64 " ms\n",
 		trace->intervals.count, (gt_clock_ns(CLOCK_MONOTONIC) - started_ns) / GT_NS_PER_MS);
-	if (write_file(&report, gt_render_summary_json, argv[3]) < 0)
+	if (strcmp(argv[3], "-") != 0 && write_file(&report, gt_render_summary_json, argv[3]) < 0)
 		return EXIT_FAILURE;
 	if (stacks)
 		gt_stacks_free(stacks);

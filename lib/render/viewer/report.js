@@ -141,6 +141,8 @@
  * @property {number} intervals
  * @property {number} [states] when they were recorded
  * @property {StateKind[]} [state_kinds] likewise, in the order in which they are shown
+ * @property {{quantum_ns: number, intervals: number, states: number}} [folded] where there were too many for
+ *   one page: so many, all shorter than a quantum, went into one with their neighbours
  * @property {{pairs: number, ns: number}} [blame_left] what is too small to be in the summary's blame, which
  *   has the greatest pairs of some thousand threads
  * @property {StackCounts} [stacks] when they were recorded
