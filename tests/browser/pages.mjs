@@ -86,6 +86,16 @@ export function elementText(html, id) {
 }
 
 /**
+ * The text of a column, which is in a comment.
+ * @param {string} html
+ * @param {string} id
+ */
+function columnText(html, id) {
+	const start = html.indexOf(`id="${id}"><!--`) + id.length + 10;
+	return html.slice(start, html.indexOf('-->', start));
+}
+
+/**
  * The time of threads in which they were off their CPUs.
  * @param {import('../../lib/render/viewer/report.js').Thread[]} threads
  */
@@ -113,7 +123,10 @@ export async function readPage(html) {
 	Object.assign(globalThis, {
 		document: {
 			/** @param {string} id */
-			getElementById: (id) => ({ textContent: elementText(html, id), remove() {} }),
+			getElementById: (id) =>
+				id.startsWith('column-')
+					? { firstChild: { data: columnText(html, id) }, remove() {} }
+					: { textContent: elementText(html, id) },
 		},
 	});
 	const stacks = await readStacks(report);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The intervals as they are embedded: one column of numbers after the other, each a zlib stream of
- * little-endian base-128 varints in base64, in a script element of its own that the browser does
- * not run.
+ * little-endian base-128 varints in base64, in a comment within an element of its own.
  */
 
 const SLICE_CHARACTERS = 1 << 20; /* a multiple of four: a slice of base64 stands alone */
@@ -103,7 +102,7 @@ export async function readColumn(name, values) {
 	const element = document.getElementById('column-' + name);
 	if (!element)
 		throw new Error(`the column ${name} is missing`);
-	const text = element.textContent ?? '';
+	const text = /** @type {Comment | null} */ (element.firstChild)?.data ?? '';
 	element.remove();
 
 	const inflate = new DecompressionStream('deflate');
