@@ -34,7 +34,7 @@ struct gt_column *gt_column_open(struct gt_sink *sink, const char *name)
 	}
 	column->stream.next_out = column->packed;
 	column->stream.avail_out = PACKED_BYTES;
-	gt_sink_printf(sink, "<script type=\"application/octet-stream\" id=\"column-%s\">", name);
+	gt_sink_printf(sink, "<div hidden id=\"column-%s\"><!--", name);
 	return column;
 }
 
@@ -94,7 +94,7 @@ void gt_column_close(struct gt_column *column)
 {
 	pack(column, true);
 	write_base64(column);
-	gt_sink_puts(column->sink, "</script>\n");
+	gt_sink_puts(column->sink, "--></div>\n");
 	deflateEnd(&column->stream);
 	free(column);
 }

@@ -13,6 +13,7 @@
 
 #include "base/time.h"
 #include "render/columns.h"
+#include "render/page_lanes.h"
 #include "render/page_memory.h"
 #include "render/page_stacks.h"
 #include "render/page_text.h"
@@ -21,169 +22,9 @@
 
 #define PAGE_FORMAT 2
 
-/* A bar of a lane, of whatever is shown there. */
-struct bar {
-	uint64_t start_ns, end_ns;
-	uint32_t thread;
-	uint32_t kind; /* as the page knows it; 0: nothing is drawn there */
-	uint32_t gil;  /* its number + 1, or 0 */
-	uint32_t stack;
-};
-
-/* Gives one bar of the trace. */
-typedef struct bar (*get_bar)(const struct gt_trace *trace, uint32_t index);
-
-/* The bars that are seen, lane after lane. */
-struct bars {
-	get_bar get;
-	uint64_t *offsets; /* of each thread of the trace: the end of its part of ORDER */
-	uint32_t *order;
-	uint32_t count;
-};
-
-/* The threads that the page shows, in its order, and what is in their lanes. */
-struct lanes {
-	uint32_t *threads;
-	uint32_t count;
-	struct bars intervals, states;
-};
-
-static void bars_clear(struct bars *bars)
-{
-	free(bars->offsets);
-	free(bars->order);
-}
-
-static void lanes_clear(struct lanes *lanes)
-{
-	free(lanes->threads);
-	bars_clear(&lanes->intervals);
-	bars_clear(&lanes->states);
-}
-
-static struct bar interval_bar(const struct gt_trace *trace, uint32_t index)
-{
-	const struct gt_interval *interval = &trace->intervals.items[index];
-
-	return (struct bar){
-		.start_ns = interval->start_ns,
-		.end_ns = interval->end_ns,
-		.thread = interval->thread,
-		.kind = interval->kind,
-		.gil = interval->gil == GT_INTERVAL_NO_GIL ? 0 : (uint32_t)interval->gil + 1,
-	};
-}
-
-/* What nobody has watched has no bars. */
-static struct bar no_bar(const struct gt_trace *trace, uint32_t index)
-{
-	struct bar bar = interval_bar(trace, index);
-
-	bar.kind = 0;
-	return bar;
-}
-
-/* Each reason makes another kind; 0 is no kind. The page is told what they are called. */
-static uint32_t state_number(uint8_t kind, uint8_t reason)
-{
-	return 1 + (uint32_t)kind * GT_SLEEP_REASONS + reason;
-}
-
-#define STATE_NUMBERS (1 + (GT_STATE_UNINTERRUPTIBLE + 1) * GT_SLEEP_REASONS)
-
-/* A sleep of which nothing is known is what lies between the others. */
-static struct bar state_bar(const struct gt_trace *trace, uint32_t index)
-{
-	const struct gt_state_interval *state = &trace->states.items[index];
-	bool is_known = state->kind != GT_STATE_SLEEPING || state->reason != GT_SLEEP_UNEXPLAINED ||
-			state->stack != GT_STACK_NONE;
-
-	return (struct bar){
-		.start_ns = state->start_ns,
-		.end_ns = state->end_ns,
-		.thread = state->thread,
-		.kind = is_known ? state_number(state->kind, state->reason) : 0,
-		.stack = state->stack,
-	};
-}
-
-static int compare_lanes(const void *a, const void *b, void *context)
-{
-	const struct gt_trace *trace = context;
-	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-	const struct gt_thread *x = &trace->threads.items[left], *y = &trace->threads.items[right];
-	const struct gt_process *process = &trace->processes.items[x->process];
-
-	if (x->process != y->process)
-		return x->process < y->process ? -1 : 1;
-	if ((process->main_thread == left) != (process->main_thread == right))
-		return process->main_thread == left ? -1 : 1;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return left < right ? -1 : left > right;
-}
-
-static bool is_shown(const struct gt_report *report, const struct bar *bar)
-{
-	return bar->kind != 0 && bar->end_ns > bar->start_ns &&
-	       gt_report_shows_process(report, report->trace->threads.items[bar->thread].process);
-}
-
-/* Of COUNT bars that GET gives, those in LANES. */
-static int bars_find(const struct gt_report *report, const struct lanes *lanes, get_bar get,
-		     uint32_t count, struct bars *ret)
-{
-	const struct gt_trace *trace = report->trace;
-	uint64_t end = 0;
-
-	ret->get = get;
-	ret->offsets = calloc(trace->threads.count + 1, sizeof(*ret->offsets));
-	if (!ret->offsets)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++) {
-		struct bar bar = get(trace, i);
-
-		if (is_shown(report, &bar))
-			ret->offsets[bar.thread]++;
-	}
-	for (uint32_t i = 0; i < lanes->count; i++) {
-		uint64_t *offset = &ret->offsets[lanes->threads[i]];
-		uint64_t length = *offset;
-
-		*offset = end;
-		end += length;
-	}
-	ret->count = (uint32_t)end;
-	ret->order = calloc(end + 1, sizeof(*ret->order));
-	if (!ret->order)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++) {
-		struct bar bar = get(trace, i);
-
-		if (is_shown(report, &bar))
-			ret->order[ret->offsets[bar.thread]++] = i;
-	}
-	return 0;
-}
-
-static int lanes_find(const struct gt_report *report, struct lanes *ret)
-{
-	const struct gt_trace *trace = report->trace;
-	int r;
-
-	ret->threads = calloc(trace->threads.count + 1, sizeof(*ret->threads));
-	if (!ret->threads)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < trace->threads.count; i++)
-		if (gt_report_shows_process(report, trace->threads.items[i].process))
-			ret->threads[ret->count++] = i;
-	qsort_r(ret->threads, ret->count, sizeof(*ret->threads), compare_lanes, (void *)trace);
-	r = bars_find(report, ret, gt_report_knows_waits(report) ? interval_bar : no_bar,
-		      trace->intervals.count, &ret->intervals);
-	if (r < 0)
-		return r;
-	return bars_find(report, ret, state_bar, trace->states.count, &ret->states);
-}
+/* All pairs of 200 threads. Of more threads, the pairs alone would keep the page from being seen.
+ */
+#define MOST_BLAME 40000
 
 /* The places of the trace's processes in the summary, which keeps their order. */
 static uint32_t *find_places(const struct gt_report *report)
@@ -261,7 +102,7 @@ static json_t *describe_holds(const struct gt_thread_stats *stats)
 }
 
 /* Lanes name their process and thread by their places in the summary. */
-static json_t *describe_lanes(const struct gt_report *report, const struct lanes *lanes,
+static json_t *describe_lanes(const struct gt_report *report, const struct gt_page_lanes *lanes,
 			      const uint32_t *processes)
 {
 	const struct gt_trace *trace = report->trace;
@@ -269,7 +110,6 @@ static json_t *describe_lanes(const struct gt_report *report, const struct lanes
 	_cleanup_free_ uint32_t *places = calloc((size_t)trace->threads.count + 1, sizeof(*places));
 	_cleanup_free_ uint32_t *threads =
 		calloc((size_t)trace->processes.count + 1, sizeof(*threads));
-	uint64_t first = 0, first_state = 0;
 
 	if (!list || !places || !threads)
 		return NULL;
@@ -281,27 +121,23 @@ static json_t *describe_lanes(const struct gt_report *report, const struct lanes
 		const struct gt_thread *thread = &trace->threads.items[index];
 		uint64_t start_ns = gt_ns_since(thread->start_ns, trace->start_ns);
 		uint64_t end_ns = gt_ns_since(thread->end_ns, trace->start_ns);
-		uint64_t last = lanes->intervals.offsets[index];
-		uint64_t last_state = lanes->states.offsets[index];
 		json_t *lane = json_object();
 
 		gt_json_set(&lane, "process", gt_json_integer(processes[thread->process]));
 		gt_json_set(&lane, "thread", gt_json_integer(places[index]));
 		gt_json_set(&lane, "start_ns", gt_json_integer(start_ns));
 		gt_json_set(&lane, "end_ns", gt_json_integer(end_ns));
-		gt_json_set(&lane, "intervals", gt_json_integer(last - first));
+		gt_json_set(&lane, "intervals", gt_json_integer(lanes->intervals.lengths[index]));
 		if (gt_report_knows_thread(report, index))
 			gt_json_set(&lane, "holds", describe_holds(&report->stats->threads[index]));
 		if (trace->has_states) {
-			gt_json_set(&lane, "states", gt_json_integer(last_state - first_state));
+			gt_json_set(&lane, "states", gt_json_integer(lanes->states.lengths[index]));
 			gt_json_set(&lane, "counts", describe_counts(trace, thread));
 			gt_json_set(&lane, "reasons",
 				    describe_reasons(&report->stats->threads[index]));
 		}
 		if (json_array_append_new(list, lane) < 0)
 			return NULL;
-		first = last;
-		first_state = last_state;
 	}
 	return GT_STEAL(list);
 }
@@ -320,7 +156,7 @@ static json_t *describe_gils(const struct gt_trace *trace)
 }
 
 /* What kinds of states there are: their numbers, and what they are. */
-static json_t *describe_states(const struct gt_report *report, const struct lanes *lanes)
+static json_t *describe_states(const struct gt_report *report, const struct gt_page_lanes *lanes)
 {
 	/* In the order in which they are shown. */
 	static const struct {
@@ -331,16 +167,16 @@ static json_t *describe_states(const struct gt_report *report, const struct lane
 		{GT_STATE_SLEEPING, "sleeping"}, {GT_STATE_UNINTERRUPTIBLE, "uninterruptible"},
 		{GT_STATE_UNKNOWN, "unknown"},
 	};
-	bool is_there[STATE_NUMBERS] = {false};
+	bool is_there[GT_PAGE_STATE_NUMBERS] = {false};
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < lanes->states.count; i++)
-		is_there[state_bar(report->trace, lanes->states.order[i]).kind] = true;
+		is_there[lanes->states.get(report->trace, lanes->states.order[i]).kind] = true;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds) * GT_SLEEP_REASONS; i++) {
 		const struct gt_state_interval state = {
 			.kind = (uint8_t)kinds[i / GT_SLEEP_REASONS].kind,
 			.reason = (uint8_t)(i % GT_SLEEP_REASONS)};
-		uint32_t number = state_number(state.kind, state.reason);
+		uint32_t number = gt_page_state_number(state.kind, state.reason);
 		char room[GT_STATE_NAME_SIZE];
 
 		if (!is_there[number])
@@ -355,14 +191,14 @@ static json_t *describe_states(const struct gt_report *report, const struct lane
 
 /* What the page shows. */
 struct page {
-	struct lanes lanes;
+	struct gt_page_lanes lanes;
 	struct gt_page_stacks stacks;
 	struct gt_page_memory memory;
 };
 
 static void page_clear(struct page *page)
 {
-	lanes_clear(&page->lanes);
+	gt_page_lanes_clear(&page->lanes);
 	gt_page_stacks_clear(&page->stacks);
 	gt_page_memory_clear(&page->memory);
 }
@@ -371,7 +207,7 @@ static int page_make(const struct gt_report *report, struct page *page)
 {
 	int r;
 
-	r = lanes_find(report, &page->lanes);
+	r = gt_page_lanes_find(report, &page->lanes);
 	if (r < 0)
 		return r;
 	r = gt_page_stacks_make(report, &page->stacks);
@@ -380,12 +216,23 @@ static int page_make(const struct gt_report *report, struct page *page)
 	return gt_page_memory_make(report, &page->memory);
 }
 
+/* Of whom kept whom waiting, what is too small to be in the page. */
+static json_t *describe_blame_left(const struct gt_stats *stats)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = MOST_BLAME; i < stats->blame.count; i++)
+		ns += stats->blame.items[i].ns;
+	return json_pack("{s:I, s:I}", "pairs", (json_int_t)stats->blame.count - MOST_BLAME, "ns",
+			 (json_int_t)ns);
+}
+
 /* The summary, and what the page needs besides it. */
 static json_t *describe_page(const struct gt_report *report, const struct page *page)
 {
 	const struct gt_report_meta *meta = report->meta;
 	const struct gt_trace *trace = report->trace;
-	const struct lanes *lanes = &page->lanes;
+	const struct gt_page_lanes *lanes = &page->lanes;
 	int64_t date_ms = meta->realtime_ns ? (int64_t)(meta->realtime_ns / GT_NS_PER_MS) : -1;
 	_cleanup_free_ uint32_t *places = find_places(report);
 	json_t *object;
@@ -399,11 +246,20 @@ static json_t *describe_page(const struct gt_report *report, const struct page *
 		gt_json_text(meta->python_version), "build_id", gt_json_text(meta->python_build_id),
 		"duration_ns", (json_int_t)gt_ns_since(trace->end_ns, trace->start_ns), "lanes",
 		describe_lanes(report, lanes, places), "gils", describe_gils(trace), "intervals",
-		(json_int_t)lanes->intervals.count, "summary", gt_summary_json_new(report));
+		(json_int_t)lanes->intervals.left, "summary",
+		gt_summary_json_new(report, MOST_BLAME));
 	if (trace->has_states) {
-		gt_json_set(&object, "states", gt_json_integer(lanes->states.count));
+		gt_json_set(&object, "states", gt_json_integer(lanes->states.left));
 		gt_json_set(&object, "state_kinds", describe_states(report, lanes));
 	}
+	if (lanes->quantum_ns > 0)
+		gt_json_set(&object, "folded",
+			    json_pack("{s:I, s:I, s:I}", "quantum_ns",
+				      (json_int_t)lanes->quantum_ns, "intervals",
+				      (json_int_t)lanes->intervals.merged, "states",
+				      (json_int_t)lanes->states.merged));
+	if (report->stats->blame.count > MOST_BLAME)
+		gt_json_set(&object, "blame_left", describe_blame_left(report->stats));
 	gt_page_stacks_describe(&page->stacks, &object);
 	gt_page_memory_describe(&page->memory, places, &object);
 	return object;
@@ -411,50 +267,65 @@ static json_t *describe_page(const struct gt_report *report, const struct page *
 
 enum column { COLUMN_KIND, COLUMN_GIL, COLUMN_GAP, COLUMN_LENGTH, COLUMN_STACK };
 
+struct bar_writer {
+	struct gt_column *column;
+	enum column which;
+	uint64_t start_ns; /* of the trace */
+	uint32_t thread;
+	uint64_t end_ns; /* of the thread's bar before */
+};
+
 /*
  * Gap and length: of each lane's intervals, the time since the one before (the first: since the
  * start of the trace), and how long it is.
  */
-static int write_column(const struct gt_trace *trace, const struct bars *bars, enum column which,
-			const char *name, struct gt_sink *sink)
+static void write_bar(const struct gt_bar *bar, void *context)
+{
+	struct bar_writer *writer = context;
+
+	if (bar->thread != writer->thread) {
+		writer->thread = bar->thread;
+		writer->end_ns = writer->start_ns;
+	}
+	switch (writer->which) {
+	case COLUMN_KIND:
+		gt_column_put(writer->column, bar->kind);
+		break;
+	case COLUMN_GIL:
+		gt_column_put(writer->column, bar->gil);
+		break;
+	case COLUMN_GAP:
+		gt_column_put(writer->column, gt_ns_since(bar->start_ns, writer->end_ns));
+		break;
+	case COLUMN_LENGTH:
+		gt_column_put(writer->column,
+			      gt_ns_since(bar->end_ns, GT_MAX(bar->start_ns, writer->end_ns)));
+		break;
+	case COLUMN_STACK:
+		gt_column_put(writer->column, bar->stack);
+		break;
+	}
+	writer->end_ns = GT_MAX(bar->end_ns, writer->end_ns);
+}
+
+static int write_column(const struct gt_page_lanes *lanes, const struct gt_page_bars *bars,
+			enum column which, const char *name, struct gt_sink *sink)
 {
 	_cleanup_(gt_column_closep) struct gt_column *column = gt_column_open(sink, name);
-	uint32_t thread = GT_NONE;
-	uint64_t end_ns = 0;
+	struct bar_writer writer = {
+		.column = column,
+		.which = which,
+		.start_ns = lanes->trace->start_ns,
+		.thread = GT_NONE,
+	};
 
 	if (!column)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < bars->count; i++) {
-		struct bar bar = bars->get(trace, bars->order[i]);
-
-		if (bar.thread != thread) {
-			thread = bar.thread;
-			end_ns = trace->start_ns;
-		}
-		switch (which) {
-		case COLUMN_KIND:
-			gt_column_put(column, bar.kind);
-			break;
-		case COLUMN_GIL:
-			gt_column_put(column, bar.gil);
-			break;
-		case COLUMN_GAP:
-			gt_column_put(column, gt_ns_since(bar.start_ns, end_ns));
-			break;
-		case COLUMN_LENGTH:
-			gt_column_put(column,
-				      gt_ns_since(bar.end_ns, GT_MAX(bar.start_ns, end_ns)));
-			break;
-		case COLUMN_STACK:
-			gt_column_put(column, bar.stack);
-			break;
-		}
-		end_ns = GT_MAX(bar.end_ns, end_ns);
-	}
+	gt_page_bars_walk(lanes, bars, write_bar, &writer);
 	return 0;
 }
 
-static int write_columns(const struct gt_report *report, const struct lanes *lanes,
+static int write_columns(const struct gt_report *report, const struct gt_page_lanes *lanes,
 			 struct gt_sink *sink)
 {
 	static const struct {
@@ -473,14 +344,15 @@ static int write_columns(const struct gt_report *report, const struct lanes *lan
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		const struct bars *bars = columns[i].of_states ? &lanes->states : &lanes->intervals;
+		const struct gt_page_bars *bars =
+			columns[i].of_states ? &lanes->states : &lanes->intervals;
 		int r;
 
 		if (columns[i].of_states && !report->trace->has_states)
 			break;
 		if (columns[i].which == COLUMN_STACK && !report->stacks)
 			break;
-		r = write_column(report->trace, bars, columns[i].which, columns[i].name, sink);
+		r = write_column(lanes, bars, columns[i].which, columns[i].name, sink);
 		if (r < 0)
 			return r;
 	}

@@ -38,7 +38,8 @@ struct gt_report {
 	const struct gt_stats *stats;
 	const struct gt_stacks *stacks; /* of the states; NULL where they were not recorded */
 	const struct gt_report_meta *meta;
-	uint32_t columns; /* of the terminal that the summary goes to; 0: no limit */
+	uint32_t page_slices; /* that a page has at most; 0: what a browser shows without delay */
+	uint32_t columns;     /* of the terminal that the summary goes to; 0: no limit */
 };
 
 /* Whether PROCESS has something to do with a GIL: others are left out of what people look at. */

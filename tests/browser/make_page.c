@@ -2,7 +2,9 @@
 /*
  * Writes pages of made-up traces, for the browser tests:
  *
- *     make_page SCENARIO PAGE.html SUMMARY.json [INTERVALS]
+ *     make_page SCENARIO PAGE.html SUMMARY.json [INTERVALS [SLICES]]
+ *
+ * SLICES: more of them the page shall not have. A summary called "-" is not written.
  *
  * Threads take turns at a lock as they would at a GIL, in a random order that is the same each
  * time.
@@ -59,6 +61,8 @@ static const struct habit short_holds[] = {
 	{"io-1", 1500, 6000},
 	{"io-2", 1500, 6000},
 	{"io-3", 1500, 20000},
+	{"io-4", 2500, 40000},
+	{"io-5", 1000, 30000},
 };
 static const struct habit hostile[] = {
 	{"</script><script>document.title='owned'</script>", 1000000, 0},
@@ -109,6 +113,12 @@ static const struct scenario scenarios[] = {
 	 .threads = 200,
 	 .processes = 1,
 	 .intervals = 60000},
+	{.name = "crowd",
+	 .command = {"crowd.py"},
+	 .habits = service,
+	 .threads = 2000,
+	 .processes = 1,
+	 .intervals = 60000},
 	{.name = "processes",
 	 .command = {"pool.py"},
 	 .habits = two,
@@ -148,13 +158,13 @@ static const struct scenario scenarios[] = {
 	{.name = "million",
 	 .command = {"million.py"},
 	 .habits = short_holds,
-	 .threads = 4,
+	 .threads = 6,
 	 .processes = 1,
 	 .intervals = 1000000},
 	{.name = "million-states",
 	 .command = {"million.py"},
 	 .habits = short_holds,
-	 .threads = 4,
+	 .threads = 6,
 	 .processes = 1,
 	 .intervals = 1000000,
 	 .states = true},
@@ -204,7 +214,7 @@ static const struct scenario scenarios[] = {
 	{.name = "million-stacks",
 	 .command = {"million.py"},
 	 .habits = short_holds,
-	 .threads = 4,
+	 .threads = 6,
 	 .processes = 1,
 	 .intervals = 1000000,
 	 .states = true,
@@ -596,7 +606,8 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], scenarios[i].name) == 0)
 			scenario = &scenarios[i];
 	if (!scenario || argc < 4) {
-		fprintf(stderr, "usage: make_page SCENARIO PAGE.html SUMMARY.json [INTERVALS]\n");
+		fprintf(stderr, "usage: make_page SCENARIO PAGE.html SUMMARY.json [INTERVALS "
+				"[SLICES]]\n");
 		return EXIT_FAILURE;
 	}
 	meta.command = (char *const *)scenario->command;
@@ -605,6 +616,7 @@ int main(int argc, char **argv)
 	trace = make_trace(scenario,
 			   argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : scenario->intervals);
 	report.trace = trace;
+	report.page_slices = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 0;
 	report.stacks = stacks;
 	if (gt_stats_compute(trace, &stats) < 0)
 		return EXIT_FAILURE;
@@ -613,7 +625,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	fprintf(stderr, "%" PRIu32 " intervals, page written in %" PRIu64 " ms\n",
 		trace->intervals.count, (gt_clock_ns(CLOCK_MONOTONIC) - started_ns) / GT_NS_PER_MS);
-	if (write_file(&report, gt_render_summary_json, argv[3]) < 0)
+	if (strcmp(argv[3], "-") != 0 && write_file(&report, gt_render_summary_json, argv[3]) < 0)
 		return EXIT_FAILURE;
 	if (stacks)
 		gt_stacks_free(stacks);

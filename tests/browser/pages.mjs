@@ -32,15 +32,17 @@ const pages = new Map();
 /**
  * @param {string} scenario
  * @param {number} [intervals]
+ * @param {number} [slices] more of them the page shall not have
  * @returns {Page}
  */
-export function page(scenario, intervals) {
-	const known = pages.get(scenario + (intervals ?? ''));
+export function page(scenario, intervals, slices) {
+	const key = [scenario, intervals ?? '', slices ?? ''].join('-');
+	const known = pages.get(key);
 	if (known)
 		return known;
-	const path = join(folder, `${scenario}${intervals ?? ''}.html`);
+	const path = join(folder, `${key}.html`);
 	const summaryPath = path.replace('.html', '.json');
-	const count = intervals ? [String(intervals)] : [];
+	const count = intervals ? [String(intervals), String(slices ?? 0)] : [];
 	const result = spawnSync(String(makePage), [scenario, path, summaryPath, ...count], { encoding: 'utf8' });
 	if (result.status !== 0)
 		throw new Error(`make_page ${scenario}: ${result.stderr}`);
@@ -49,8 +51,23 @@ export function page(scenario, intervals) {
 		html: readFileSync(path, 'utf8'),
 		summary: JSON.parse(readFileSync(summaryPath, 'utf8')),
 	};
-	pages.set(scenario + (intervals ?? ''), made);
+	pages.set(key, made);
 	return made;
+}
+
+/**
+ * The path of a page that is too large to be kept in memory, and has no summary beside it.
+ * @param {string} scenario
+ * @param {number} intervals
+ */
+export function largePage(scenario, intervals) {
+	const path = join(folder, `large-${scenario}-${intervals}.html`);
+	if (existsSync(path))
+		return path;
+	const result = spawnSync(String(makePage), [scenario, path, '-', String(intervals)], { encoding: 'utf8' });
+	if (result.status !== 0)
+		throw new Error(`make_page ${scenario}: ${result.stderr}`);
+	return path;
 }
 
 /** @param {string} name */
@@ -66,6 +83,16 @@ export function temporary(name) {
 export function elementText(html, id) {
 	const start = html.indexOf(`id="${id}">`) + id.length + 6;
 	return html.slice(start, html.indexOf('</script>', start));
+}
+
+/**
+ * The text of a column, which is in a comment.
+ * @param {string} html
+ * @param {string} id
+ */
+function columnText(html, id) {
+	const start = html.indexOf(`id="${id}"><!--`) + id.length + 10;
+	return html.slice(start, html.indexOf('-->', start));
 }
 
 /**
@@ -96,7 +123,10 @@ export async function readPage(html) {
 	Object.assign(globalThis, {
 		document: {
 			/** @param {string} id */
-			getElementById: (id) => ({ textContent: elementText(html, id), remove() {} }),
+			getElementById: (id) =>
+				id.startsWith('column-')
+					? { firstChild: { data: columnText(html, id) }, remove() {} }
+					: { textContent: elementText(html, id) },
 		},
 	});
 	const stacks = await readStacks(report);

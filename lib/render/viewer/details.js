@@ -10,6 +10,7 @@ import {
 	firstEndingAfter,
 	holdersDuring,
 	intervalAt,
+	isMerged,
 	sumRange,
 } from './lanes.js';
 import { stackList } from './stacks.js';
@@ -134,7 +135,9 @@ export function describeStates(report, states, stacks, lane, span, from, to) {
 export function describeState(report, states, stacks, lane, index, frames) {
 	const start = states.start[index];
 	const end = states.end[index];
-	const [swatch, text] = stateTexts(report.state_kinds?.[states.kind[index] - 1]);
+	const [swatch, text, many] = stateTexts(report.state_kinds?.[states.kind[index] - 1]);
+	if (isMerged(report, end - start))
+		return describeMerged(report, lane, swatch, many, start, end);
 	/** @type {HTMLElement[]} */
 	const nodes = [
 		heading(swatch, text),
@@ -168,7 +171,9 @@ function heading(kind, text) {
 export function describeInterval(report, intervals, lanes, lane, interval) {
 	const { start, end, kind, gil } = intervals;
 	const length = end[interval] - start[interval];
-	const [name, text] = KINDS[kind[interval]];
+	const [name, text, many] = KINDS[kind[interval]];
+	if (isMerged(report, length))
+		return describeMerged(report, lane, name, many, start[interval], end[interval]);
 	const nodes = [
 		heading(name, text),
 		line('thread', laneName(lane)),
@@ -191,6 +196,29 @@ export function describeInterval(report, intervals, lanes, lane, interval) {
 			nodes.push(line(`${holders.length - MAX_HOLDERS} more`, ''));
 	}
 	return nodes;
+}
+
+/**
+ * What may be many, of a page that could not have them all.
+ * @param {import('./report.js').ReportMeta} report
+ * @param {import('./lanes.js').Lane} lane
+ * @param {string} swatch
+ * @param {string} text what all of them are
+ * @param {number} start
+ * @param {number} end
+ */
+function describeMerged(report, lane, swatch, text, start, end) {
+	return [
+		heading(swatch, `Merged slices: ${text}`),
+		line('thread', laneName(lane)),
+		line('together', formatDuration(end - start)),
+		line('around', formatMoment(start, end - start)),
+		make(
+			'div',
+			'hint',
+			`What is shorter than ${formatDuration(report.folded?.quantum_ns ?? 0)} is not told apart in this page.`,
+		),
+	];
 }
 
 /**

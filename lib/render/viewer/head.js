@@ -127,6 +127,13 @@ export function showHead(report) {
 /** @param {import('./report.js').ReportMeta} report */
 function warn(report) {
 	const { lost, state_lost, inferred } = report.summary;
+	const { folded } = report;
+	if (folded)
+		notice(
+			`${formatCount(folded.intervals + folded.states)} slices shorter than ` +
+				`${formatDuration(folded.quantum_ns)} were merged with their neighbours in the timeline, which ` +
+				'has too many for one page. The table has the exact figures.',
+		);
 	if (lost > 0)
 		notice(
 			`${formatCount(lost)} events were lost. Where that was, the state is unknown (dotted) and is ` +

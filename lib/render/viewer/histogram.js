@@ -116,7 +116,7 @@ export function binsOf(lists) {
  * @param {number[]} bins
  * @param {number} ns
  */
-function placeOf(bins, ns) {
+function placeOfLength(bins, ns) {
 	const hasZero = bins[0] === 0 && bins[1] > 1;
 	const first = hasZero ? bins[1] : bins[0];
 	const place = Math.log2(Math.max(ns, 1)) - first;
@@ -140,10 +140,10 @@ function makeAxis(bins) {
 	};
 	const first = bins[1] > bins[0] + 1 ? bins[1] : bins[0];
 	if (first !== bins[0])
-		add('0', placeOf(bins, 0));
+		add('0', placeOfLength(bins, 0));
 	for (let decade = 1; decade < 2 ** (bins[bins.length - 1] + 1); decade *= 10)
 		if (decade >= 2 ** first)
-			add(formatRound(decade), placeOf(bins, decade));
+			add(formatRound(decade), placeOfLength(bins, decade));
 	return axis;
 }
 
@@ -187,7 +187,7 @@ function makeHistogram({ what, counts, marks }, bins) {
 	const told = [];
 	for (const [label, ns, estimate] of total > 0 ? marks : []) {
 		const mark = make('div', `mark ${label}`, make('span', '', label));
-		mark.style.left = 100 * Math.min(1, Math.max(0, placeOf(bins, ns))) + '%';
+		mark.style.left = 100 * Math.min(1, Math.max(0, placeOfLength(bins, ns))) + '%';
 		bars.append(mark);
 		told.push(`${label} ${estimate ? '≈\u202f' : ''}${formatDuration(Math.round(ns))}`);
 	}

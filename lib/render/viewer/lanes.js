@@ -14,8 +14,8 @@ export const KIND_UNKNOWN = 3;
 /* Numbers that kinds have; 0 is what is not in the list. Of states, see the report's state_kinds. */
 const GIL_KINDS = 4;
 
-/* Sums are kept at every 32nd interval: the rest is added when asked. */
-const BLOCK_SHIFT = 5;
+/* Sums are kept at every 16th interval: the rest is added when asked. */
+const BLOCK_SHIFT = 4;
 const BLOCK_MASK = (1 << BLOCK_SHIFT) - 1;
 
 /**
@@ -222,6 +222,7 @@ export function firstEndingAfter(intervals, from, last, time) {
 export function addSums(intervals, from, last, sums) {
 	const { start, end, kind } = intervals;
 	if (last - from > 2 << BLOCK_SHIFT) {
+		/* The parts of blocks at both ends are short. */
 		const low = (from + BLOCK_MASK) >> BLOCK_SHIFT;
 		const high = last >> BLOCK_SHIFT;
 		const { sums: blocks } = intervals;
@@ -267,6 +268,16 @@ export function sumRange(intervals, span, from, to) {
 export function intervalAt(intervals, span, time) {
 	const i = firstEndingAfter(intervals, span.first, span.last, time);
 	return i < span.last && intervals.start[i] <= time ? i : -1;
+}
+
+/**
+ * Whether what is so long may stand for many that were merged. Whatever is shorter than a quantum has lost
+ * its place in it, even if it was alone.
+ * @param {import('./report.js').ReportMeta} report
+ * @param {number} length
+ */
+export function isMerged(report, length) {
+	return report.folded !== undefined && length <= report.folded.quantum_ns;
 }
 
 /**

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The page runs this before the columns have been read: head and table are there at once. The intervals
- * are decoded when the document is complete.
+ * The page runs this before the columns have been read. What one looks at first is there at once, whatever
+ * the size: the head, and as much of the table as a screen has room for. All else follows when that is on
+ * the screen, and the intervals are decoded when the document is complete.
  */
 
 import { showBlame } from './blame.js';
@@ -21,6 +22,7 @@ import { readMemory } from './memory.js';
 import { listenToRange } from './range.js';
 import { isWhole, readReport, watchesGil } from './report.js';
 import { listenToSearch } from './search.js';
+import { afterPaint, inSlices } from './slices.js';
 import { readStacks } from './stacks.js';
 import { orderText, readOrder } from './sort.js';
 import { listenToChoice, setOrder, showTables } from './table.js';
@@ -57,7 +59,7 @@ function linkTables(timeline, tables) {
 		table.onOrder = tell;
 }
 
-function start() {
+async function start() {
 	const report = readReport();
 	const lanes = makeLanes(report);
 	byId('dead').remove();
@@ -65,60 +67,79 @@ function start() {
 	showHead(report);
 	/** @type {import('./table.js').Choose} */
 	const choose = (process, thread) => {
+		if (!timeline)
+			return;
 		const lane = lanes.find((candidate) => candidate.process === process && candidate.thread === thread);
 		if (lane) {
 			chooseLane(timeline, lane.index);
 			byId('timeline').scrollIntoView({ block: 'nearest' });
 		}
 	};
+	/** @type {import('./timeline.js').Timeline | null} */
+	let timeline = null;
+	for (const id of ['blame', 'timeline'])
+		byId(id).hidden = true;
 	const { tables, more } = showTables(report, choose);
-	for (const makeRows of more)
-		makeRows();
-	byId('timeline').hidden = lanes.length === 0 || !(watchesGil(report) || report.states !== undefined);
-	const timeline = makeTimeline(report, lanes, (index) => chooseLane(timeline, index));
-	showBlame(timeline);
-	showHistograms(timeline);
-	listen(timeline, { '/': listenToSearch(timeline), ...waitKeys(timeline) });
-	listenToRange(timeline, tables);
-	listenToChoice(timeline, tables);
+	await afterPaint();
 
-	const finish = async () => {
-		if (!isWhole()) {
-			giveUp('This page is cut off: the file is not complete, and its timeline cannot be shown. The table is.');
-			return;
-		}
-		if (typeof DecompressionStream === 'undefined') {
-			giveUp('This browser cannot decompress the timeline (it has no DecompressionStream): use a newer one.');
-			return;
-		}
-		try {
-			const intervals = await readIntervals(report, lanes);
-			timeline.states = await readStates(report, lanes);
-			timeline.stacks = await readStacks(report);
-			showMemory(timeline, await readMemory(report));
-			timeline.intervals = intervals;
-			byId('loading').remove();
-			byId('legend-unknown').hidden = !intervals.kind.includes(KIND_UNKNOWN);
-			/* Of what has been selected meanwhile, the figures can be told now. */
-			if (timeline.selection)
-				tellChange(timeline, 'selection');
-			linkTables(timeline, tables);
-			askFrame(timeline);
-			showLongest(timeline);
-			const flame = await readFlame(report, timeline.stacks);
-			if (flame)
-				listenToFlame(flame);
-		} catch (error) {
-			giveUp(`The timeline of this page is damaged: ${error instanceof Error ? error.message : error}`);
-		}
-		document.documentElement.dataset.ready = String(Math.round(performance.now()));
-	};
-	/* Two frames: the head is on the screen before the work begins. */
-	const later = () => requestAnimationFrame(() => setTimeout(finish, 0));
-	if (document.readyState === 'loading')
-		document.addEventListener('DOMContentLoaded', later);
-	else
-		later();
+	await inSlices(more);
+	byId('timeline').hidden = lanes.length === 0 || !(watchesGil(report) || report.states !== undefined);
+	const made = makeTimeline(report, lanes, (index) => chooseLane(made, index));
+	timeline = made;
+	showBlame(made);
+	showHistograms(made);
+	listen(made, { '/': listenToSearch(made), ...waitKeys(made) });
+	listenToRange(made, tables);
+	listenToChoice(made, tables);
+
+	await documentEnd();
+	await finish(made, tables);
+	document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 
-start();
+/** When the document is here, or what there is of it. */
+async function documentEnd() {
+	if (document.readyState === 'loading')
+		await new Promise((done) => document.addEventListener('DOMContentLoaded', done));
+	/* What has been made meanwhile is on the screen before the work begins. */
+	await afterPaint();
+}
+
+/**
+ * Decodes what is in the columns.
+ * @param {import('./timeline.js').Timeline} timeline
+ * @param {import('./table.js').ThreadTable[]} tables
+ */
+async function finish(timeline, tables) {
+	const { report, lanes } = timeline;
+	if (!isWhole()) {
+		giveUp('This page is cut off: the file is not complete, and its timeline cannot be shown. The table is.');
+		return;
+	}
+	if (typeof DecompressionStream === 'undefined') {
+		giveUp('This browser cannot decompress the timeline (it has no DecompressionStream): use a newer one.');
+		return;
+	}
+	try {
+		const intervals = await readIntervals(report, lanes);
+		timeline.states = await readStates(report, lanes);
+		timeline.stacks = await readStacks(report);
+		showMemory(timeline, await readMemory(report));
+		timeline.intervals = intervals;
+		byId('loading').remove();
+		byId('legend-unknown').hidden = !intervals.kind.includes(KIND_UNKNOWN);
+		/* Of what has been selected meanwhile, the figures can be told now. */
+		if (timeline.selection)
+			tellChange(timeline, 'selection');
+		linkTables(timeline, tables);
+		askFrame(timeline);
+		showLongest(timeline);
+		const flame = await readFlame(report, timeline.stacks);
+		if (flame)
+			listenToFlame(flame);
+	} catch (error) {
+		giveUp(`The timeline of this page is damaged: ${error instanceof Error ? error.message : error}`);
+	}
+}
+
+void start();

@@ -18,7 +18,7 @@ import {
 	firstEndingAfter,
 	noSums,
 } from './lanes.js';
-import { pixelAt, timeAt } from './view.js';
+import { timeAt } from './view.js';
 
 /* An interval of at least so many pixels has sharp edges. */
 const BLOCK_PIXELS = 1.5;
@@ -41,6 +41,7 @@ const ROUNDING = 1e-6;
  * @typedef {object} Brush
  * @property {number[]} order kinds from the bottom of a column to its top
  * @property {Uint32Array[][]} rows by kind: rows of pixels, repeated downwards; one row is plain
+ * @property {import('./lanes.js').Sums} sums room for those of a column
  */
 
 /**
@@ -110,7 +111,7 @@ export function makeRaster(width, height, scale, palette, buffer, looks = []) {
 	const unknown = texture(period, (x, y) => (x % period < dot && y < dot ? palette.unknownDot : palette.unknown));
 
 	/** @type {Brush} */
-	const gil = { order: [KIND_HAS, KIND_WAIT, KIND_UNKNOWN], rows: [] };
+	const gil = { order: [KIND_HAS, KIND_WAIT, KIND_UNKNOWN], rows: [], sums: [] };
 	gil.rows[KIND_HAS] = plain(palette.has);
 	gil.rows[KIND_WAIT] = texture(period, (x, y) =>
 		(x + y) % period < stripe ? palette.waitStripe : palette.wait,
@@ -140,7 +141,7 @@ export function makeRaster(width, height, scale, palette, buffer, looks = []) {
 		no: plain(palette.alive),
 	};
 	/** @type {Brush} */
-	const states = { order: [], rows: [] };
+	const states = { order: [], rows: [], sums: [] };
 	looks.forEach((look, place) => {
 		states.rows[place + 1] = textures[look];
 		/* What looks like nothing is not drawn where it is narrow. */
@@ -193,28 +194,48 @@ function fillRows(raster, x0, y0, x1, y1, rows) {
 }
 
 /**
+ * The same for one column of pixels.
+ * @param {Raster} raster
+ * @param {number} x
+ * @param {number} y0
+ * @param {number} y1
+ * @param {Uint32Array[]} rows
+ */
+function fillPixels(raster, x, y0, y1, rows) {
+	const { pixels, width } = raster;
+	let at = y0 * width + x;
+	if (rows.length === 1) {
+		const colour = rows[0][x];
+		for (let y = y0; y < y1; y++, at += width)
+			pixels[at] = colour;
+		return;
+	}
+	for (let y = y0, row = y0 % rows.length; y < y1; y++, at += width) {
+		pixels[at] = rows[row][x];
+		if (++row === rows.length)
+			row = 0;
+	}
+}
+
+/**
  * One column of pixels, each kind as high as its share of the column's time.
  * @param {Raster} raster
  * @param {Brush} brush
  * @param {number} x
  * @param {number} top
  * @param {number} bottom
- * @param {import('./lanes.js').Sums} sums
  * @param {number} column_ns
  */
-function fillColumn(raster, brush, x, top, bottom, sums, column_ns) {
-	const height = bottom - top;
-	/** @param {number} ns */
-	const share = (ns) => {
-		if (ns <= 0)
-			return 0;
-		return Math.max(raster.smallest, Math.round((ns / column_ns) * height));
-	};
+function fillColumn(raster, brush, x, top, bottom, column_ns) {
+	const { order, rows, sums } = brush;
+	const scale = (bottom - top) / column_ns;
 	let y = bottom;
-	for (const kind of brush.order) {
-		const next = Math.max(top, y - share(sums[kind]));
-		if (next < y)
-			fillRows(raster, x, next, x + 1, y, brush.rows[kind]);
+	for (let k = 0; k < order.length; k++) {
+		const kind = order[k];
+		if (sums[kind] <= 0)
+			continue;
+		const next = Math.max(top, y - Math.max(raster.smallest, Math.round(sums[kind] * scale)));
+		fillPixels(raster, x, next, y, rows[kind]);
 		y = next;
 	}
 }
@@ -235,20 +256,24 @@ function fillColumn(raster, brush, x, top, bottom, sums, column_ns) {
 export function drawLane(raster, brush, intervals, span, view, top, bottom, wide = Infinity) {
 	const { start, end, kind } = intervals;
 	const { width } = raster;
+	const pixels_per_ns = view.width / (view.to - view.from);
+	const first = view.from;
 	/* All before this moment has been drawn. */
-	let done = view.from;
-	let i = firstEndingAfter(intervals, span.first, span.last, view.from);
+	let done = first;
+	let i = firstEndingAfter(intervals, span.first, span.last, first);
 	/** @type {Block[]} */
 	const blocks = [];
 
+	if (brush.sums.length !== intervals.sums.length)
+		brush.sums = noSums(intervals.sums.length);
 	while (i < span.last && start[i] < view.to) {
-		const x = Math.floor(pixelAt(view, Math.max(start[i], done)) + ROUNDING);
+		const x = Math.floor((Math.max(start[i], done) - first) * pixels_per_ns + ROUNDING);
 		if (x >= width)
 			break;
 		const from = timeAt(view, x);
 		const to = timeAt(view, x + 1);
 		if (start[i] <= from && end[i] >= to) {
-			const x1 = Math.min(width, Math.floor(pixelAt(view, end[i]) + ROUNDING));
+			const x1 = Math.min(width, Math.floor((end[i] - first) * pixels_per_ns + ROUNDING));
 			fillRows(raster, x, top, Math.max(x + 1, x1), bottom, brush.rows[kind[i]]);
 			if (x1 - x >= wide)
 				blocks.push({ index: i, x0: x, x1 });
@@ -282,11 +307,13 @@ export function drawLane(raster, brush, intervals, span, view, top, bottom, wide
  */
 function drawColumn(raster, brush, intervals, x, top, bottom, i, behind, last, from, to) {
 	const { start, end, kind } = intervals;
-	const sums = noSums(intervals.sums.length);
+	const { order, sums } = brush;
 	const wide = BLOCK_PIXELS * (to - from);
 	const reaches = behind < last && start[behind] < to;
 	const touching = behind - i + (reaches ? 1 : 0);
 
+	for (let k = 0; k < sums.length; k++)
+		sums[k] = 0;
 	addSums(intervals, i, behind, sums);
 	if (behind > i && start[i] < from)
 		sums[kind[i]] += start[i] - from;
@@ -298,17 +325,19 @@ function drawColumn(raster, brush, intervals, x, top, bottom, i, behind, last, f
 	for (let k = i; sharp && k < i + touching; k++)
 		sharp = end[k] - start[k] >= wide;
 	if (!sharp) {
-		fillColumn(raster, brush, x, top, bottom, sums, to - from);
+		fillColumn(raster, brush, x, top, bottom, to - from);
 		return;
 	}
 	let most = 0;
-	let most_ns = to - from - brush.order.reduce((sum, candidate) => sum + sums[candidate], 0);
-	for (const candidate of brush.order) {
-		if (sums[candidate] <= 0 || sums[candidate] < most_ns)
+	let most_ns = to - from;
+	for (let k = 0; k < order.length; k++)
+		most_ns -= sums[order[k]];
+	for (let k = 0; k < order.length; k++) {
+		if (sums[order[k]] <= 0 || sums[order[k]] < most_ns)
 			continue;
-		most = candidate;
-		most_ns = sums[candidate];
+		most = order[k];
+		most_ns = sums[most];
 	}
 	if (most > 0)
-		fillRows(raster, x, top, x + 1, bottom, brush.rows[most]);
+		fillPixels(raster, x, top, bottom, brush.rows[most]);
 }
