@@ -4,6 +4,8 @@
  * are decoded when the document is complete.
  */
 
+import { showArrows } from './arrow.js';
+import { showBand } from './band.js';
 import { showBlame } from './blame.js';
 import { tellChange } from './changes.js';
 import { chooseLane } from './choose.js';
@@ -11,17 +13,21 @@ import { byId } from './dom.js';
 import { readFlame } from './flame.js';
 import { listenToFlame } from './flame_input.js';
 import { listenToLinks } from './fragment.js';
+import { drawFrame } from './frame.js';
+import { sumGils } from './gil_sums.js';
 import { notice, showHead } from './head.js';
 import { listen } from './input.js';
 import { KIND_UNKNOWN, makeLanes, readIntervals, readStates } from './lanes.js';
 import { readMemory } from './memory.js';
+import { showMinimap } from './minimap.js';
 import { listenToRange } from './range.js';
 import { isWhole, readReport, watchesGil } from './report.js';
+import { listenToRows, rowKeys } from './row_input.js';
 import { listenToSearch } from './search.js';
 import { readStacks } from './stacks.js';
 import { orderText, readOrder } from './sort.js';
 import { listenToChoice, setOrder, showTables } from './table.js';
-import { askFrame, makeTimeline, showMemory } from './timeline.js';
+import { makeTimeline, showMemory } from './timeline.js';
 
 /** @param {string} text */
 function giveUp(text) {
@@ -69,8 +75,12 @@ function start() {
 		makeRows();
 	showBlame(report);
 	byId('timeline').hidden = lanes.length === 0 || !(watchesGil(report) || report.states !== undefined);
-	const timeline = makeTimeline(report, lanes, (index) => chooseLane(timeline, index));
-	listen(timeline, { '/': listenToSearch(timeline) });
+	const timeline = makeTimeline(report, lanes);
+	listen(timeline, { '/': listenToSearch(timeline), ...rowKeys(timeline) });
+	listenToRows(timeline);
+	showArrows(timeline);
+	showBand(timeline);
+	showMinimap(timeline);
 	listenToRange(timeline, tables);
 	listenToChoice(timeline, tables);
 
@@ -95,7 +105,8 @@ function start() {
 			if (timeline.selection)
 				tellChange(timeline, 'selection');
 			linkTables(timeline, tables);
-			askFrame(timeline);
+			drawFrame(timeline);
+			sumGils(timeline, intervals);
 			const flame = await readFlame(report, timeline.stacks);
 			if (flame)
 				listenToFlame(flame);

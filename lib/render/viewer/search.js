@@ -31,7 +31,8 @@ function isMatch({ timeline, text }, { thread, process, index }) {
  * @param {Search} search
  */
 function findLanes(search) {
-	return search.timeline.rows.map(({ lane }) => lane).filter((lane) => isMatch(search, lane));
+	const { lanes, arrangement } = search.timeline;
+	return arrangement.order.map((index) => lanes[index]).filter((lane) => isMatch(search, lane));
 }
 
 /** @param {Search} search */
