@@ -345,8 +345,8 @@ describe('lanes', { skip: reason ?? false }, () => {
 				const other = await laneTop(tab, arrow.lane);
 				/* From the one bar to the other, but for the head. */
 				const [upper, lower] = own < other ? [own, other] : [other, own];
-				assert.ok(Math.abs(arrow.top - (upper + 24)) <= 6, `${arrow.top} below ${upper}`);
-				assert.ok(Math.abs(arrow.bottom - (lower + 4)) <= 6, `${arrow.bottom} above ${lower}`);
+				assert.ok(Math.abs(arrow.top - (upper + BAR)) <= 6, `${arrow.top} at ${upper}`);
+				assert.ok(Math.abs(arrow.bottom - (lower + BAR)) <= 6, `${arrow.bottom} at ${lower}`);
 			}
 			const texts = await tab.locator('#arrows text').allTextContents();
 			assert.equal(texts.length, holders.length);
@@ -372,7 +372,7 @@ describe('lanes', { skip: reason ?? false }, () => {
 			assert.equal(moved.lane, hidden);
 			assert.equal(moved.seen, false);
 			const gil = await rowTop(tab, '.gil-label');
-			assert.ok(Math.abs(moved.top - (gil + 45)) <= 6);
+			assert.ok(Math.abs(moved.top - (gil + HOLDERS)) <= 6);
 			await tab.click('#labels .show-hidden');
 
 			/* Away, and by the keyboard again. */

@@ -106,12 +106,12 @@ function momentOf(timeline, intervals, held) {
 }
 
 /**
- * The edges of a thread's bar in the window, or of the GIL's lane where the thread has no row.
+ * Where a thread's bar is in the window, or of the GIL's lane where the thread has no row.
  * @param {import('./timeline.js').Timeline} timeline
  * @param {import('./lanes.js').Lane} lane
  * @param {number} gil of the wait, as in the intervals
  */
-function barEdges(timeline, lane, gil) {
+function barPlace(timeline, lane, gil) {
 	const own = timeline.rowOfLane[lane.index];
 	const row =
 		own ??
@@ -122,7 +122,7 @@ function barEdges(timeline, lane, gil) {
 	if (!row || !bar)
 		return null;
 	const top = row.top + bar.top - byId('scroller').scrollTop;
-	return { top, bottom: top + bar.height, own: own !== null };
+	return { middle: top + bar.height / 2, own: own !== null };
 }
 
 /**
@@ -142,7 +142,7 @@ function drawArrows(timeline, holders) {
 	const height = byId('window').clientHeight;
 	const gil = intervals.gil[interval];
 	const length = intervals.end[interval] - intervals.start[interval];
-	const own = timeline.rowOfLane[chosen] && barEdges(timeline, lanes[chosen], gil);
+	const own = timeline.rowOfLane[chosen] && barPlace(timeline, lanes[chosen], gil);
 	/** @type {Element[]} */
 	const parts = [];
 	/** @type {Element[]} */
@@ -153,13 +153,13 @@ function drawArrows(timeline, holders) {
 
 	for (const [place, held] of (own ? holders : []).entries()) {
 		const moment = momentOf(timeline, intervals, held);
-		const target = barEdges(timeline, held.lane, gil);
+		const target = barPlace(timeline, held.lane, gil);
 		if (moment === null || !target || !own)
 			continue;
 		const x = pixelAt(view, moment) / scale;
-		const up = target.top < own.top;
-		const from = Math.min(height, Math.max(0, up ? own.top : own.bottom));
-		const to = up ? target.bottom : target.top;
+		const up = target.middle < own.middle;
+		const from = Math.min(height, Math.max(0, own.middle));
+		const to = target.middle;
 		const end = Math.min(height - 1, Math.max(1, to));
 		const seen = end === to;
 		const side = up ? HEAD : -HEAD;
@@ -180,7 +180,7 @@ function drawArrows(timeline, holders) {
 			}),
 		);
 		const left = x > width - TEXT_WIDTH;
-		let y = Math.min(height - 4, Math.max(EDGE, end + (up ? EDGE + 10 : -EDGE - 2)));
+		let y = Math.min(height - 5, Math.max(EDGE, end + TEXT_HEIGHT / 4));
 		while (texts.some((text) => Math.abs(text.x - x) < TEXT_WIDTH && Math.abs(text.y - y) < TEXT_HEIGHT))
 			y += up ? TEXT_HEIGHT : -TEXT_HEIGHT;
 		texts.push({ x, y });

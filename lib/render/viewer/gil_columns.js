@@ -8,7 +8,7 @@ import { HOLDER_COLOURS, OTHERS, isOf, sumBefore } from './gils.js';
 import { KIND_HAS, KIND_WAIT, firstEndingAfter } from './lanes.js';
 
 /* More intervals than this are not looked at in a frame. */
-const MOST_INTERVALS = 150000;
+const MOST_INTERVALS = 100000;
 /* A hold of so many pixels has sharp edges. */
 const SHARP_PIXELS = 1.5;
 

@@ -56,6 +56,7 @@ export function placeLabels(timeline, from, to) {
 			tellHeading(timeline, element);
 		element.classList.toggle('thin', row.thin);
 		element.classList.toggle('chosen', row.lane !== null && row.lane.index === timeline.chosen);
+		element.classList.toggle('found', row.lane !== null && timeline.found.has(row.lane.index));
 		if (element === next)
 			next = next.nextElementSibling;
 		else

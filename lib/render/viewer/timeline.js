@@ -48,6 +48,7 @@ import { panBy, setRange, timeAt, zoomAt } from './view.js';
  * @property {number} chosen lane, or -1
  * @property {number} interval chosen, or -1
  * @property {number} state chosen, or -1
+ * @property {Set<number>} found lanes that were searched for
  * @property {{from: number, to: number} | null} selection the range that the table is about; null: all
  * @property {WaitFilter | null} filter the waits that alone are shown; null: all
  * @property {import('./changes.js').Listeners} listeners
@@ -86,6 +87,7 @@ export function makeTimeline(report, lanes) {
 		chosen: -1,
 		interval: -1,
 		state: -1,
+		found: new Set(),
 		selection: null,
 		filter: null,
 		listeners: new Map(),
@@ -154,6 +156,17 @@ export function showMemory(timeline, memories) {
  */
 export function showRange(timeline, from, to) {
 	setRange(timeline.view, from, to);
+	askFrame(timeline);
+}
+
+/**
+ * Marks the labels of lanes that were searched for.
+ * @param {Timeline} timeline
+ * @param {Iterable<number>} lanes
+ */
+export function showFound(timeline, lanes) {
+	timeline.found = new Set(lanes);
+	timeline.labels.stale = true;
 	askFrame(timeline);
 }
 
