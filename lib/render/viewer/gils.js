@@ -115,6 +115,10 @@ export function* sumParts(gilLane, intervals, colours, duration) {
 	const waited = new Float64Array(count + 1);
 	const most = new Uint16Array(count);
 	const next = Uint32Array.from(lanes, (lane) => lane.first);
+	/* Most threads do nothing in most parts: when their next interval begins is kept at hand. */
+	const nextStart = Float64Array.from(lanes, ({ first, last }) => (first < last ? start[first] : Infinity));
+	const own = gilLane.id + 1;
+	const unknown = gilLane.alone ? 0 : own;
 	let events = new Float64Array(256);
 	let waiting = 0;
 	let peak = 0;
@@ -124,16 +128,19 @@ export function* sumParts(gilLane, intervals, colours, duration) {
 		const to = part + 1 < count ? from + length : Infinity;
 		let eventCount = 0;
 		for (let k = 0; k < next.length; k++) {
+			if (nextStart[k] >= to)
+				continue;
 			const { last, index } = lanes[k];
 			const sums = held[Math.min(colours[index], OTHERS)];
 			let i = next[k];
 			for (; i < last && start[i] < to; i++) {
-				const ns = Math.min(end[i], to) - Math.max(start[i], from);
-				if (!isOf(gilLane, gil[i])) {
-					/* Of another GIL. */
-				} else if (kind[i] === KIND_HAS) {
+				const a = start[i];
+				const z = end[i];
+				const ns = (z < to ? z : to) - (a > from ? a : from);
+				const isOwn = gil[i] === own || gil[i] === unknown;
+				if (isOwn && kind[i] === KIND_HAS) {
 					sums[part + 1] += ns;
-				} else if (kind[i] === KIND_WAIT) {
+				} else if (isOwn && kind[i] === KIND_WAIT) {
 					waited[part + 1] += ns;
 					if (eventCount + 2 > events.length) {
 						const larger = new Float64Array(2 * events.length);
@@ -141,24 +148,27 @@ export function* sumParts(gilLane, intervals, colours, duration) {
 						events = larger;
 					}
 					/* Who ends at a moment comes before who begins. */
-					if (start[i] >= from)
-						events[eventCount++] = start[i] * 2 + 1;
-					if (end[i] <= to)
-						events[eventCount++] = end[i] * 2;
+					if (a >= from)
+						events[eventCount++] = a * 2 + 1;
+					if (z <= to)
+						events[eventCount++] = z * 2;
 				}
-				if (end[i] > to)
+				if (z > to)
 					break;
 			}
 			next[k] = i;
+			nextStart[k] = i < last ? start[i] : Infinity;
 		}
-		most[part] = waiting;
+		let highest = waiting;
 		sortFew(events, eventCount);
 		for (let i = 0; i < eventCount; i++) {
-			waiting += events[i] % 2 ? 1 : -1;
-			if (waiting > most[part])
-				most[part] = waiting;
+			const half = events[i] / 2;
+			waiting += half === Math.floor(half) ? -1 : 1;
+			if (waiting > highest)
+				highest = waiting;
 		}
-		peak = Math.max(peak, most[part]);
+		most[part] = highest;
+		peak = Math.max(peak, highest);
 		for (const sums of held)
 			sums[part + 1] += sums[part];
 		waited[part + 1] += waited[part];
