@@ -4,6 +4,7 @@ const browser = [
 	'document', 'window', 'getComputedStyle', 'matchMedia', 'requestAnimationFrame', 'performance',
 	'DecompressionStream', 'ResizeObserver', 'ImageData', 'setTimeout', 'clearTimeout', 'atob',
 	'HTMLElement', 'Element', 'Node', 'devicePixelRatio', 'URLSearchParams', 'location', 'history',
+	'Blob', 'Response',
 ];
 const node = ['performance', 'process', 'console', 'URL', 'Buffer', 'setTimeout'];
 

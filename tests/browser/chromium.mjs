@@ -45,6 +45,7 @@ export async function startBrowser() {
  * @property {number} [scale]
  * @property {string} [script] that runs before the page's own
  * @property {boolean} [broken] the page will not get ready
+ * @property {boolean} [changed] its script is not the one that the page allows
  */
 
 /**
@@ -58,6 +59,7 @@ export async function openPage(browser, path, options = {}) {
 		viewport: { width: options.width ?? 1280, height: options.height ?? 860 },
 		colorScheme: options.theme ?? 'light',
 		deviceScaleFactor: options.scale ?? 1,
+		bypassCSP: options.changed ?? false,
 	});
 	const page = await context.newPage();
 	/** @type {string[]} */

@@ -10,6 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { KIND_HAS, sumRange } from '../../lib/render/viewer/lanes.js';
 import { missing, openPage, startBrowser } from './chromium.mjs';
 import { makePage, offCpu, page, readPage, temporary } from './pages.mjs';
+import { laneTop, rowTop } from './rows.mjs';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
 
@@ -185,7 +186,7 @@ describe('page', { skip: reason ?? false }, () => {
 			assert.doesNotMatch(await tab.locator('#legend-states').innerText(), /GIL/);
 			const pane = /** @type {{x: number, y: number}} */ (await tab.locator('#window').boundingBox());
 			for (const height of [8, 20, 36]) {
-				await tab.mouse.move(pane.x + 300, pane.y + 26 + height);
+				await tab.mouse.move(pane.x + 300, (await laneTop(tab, 0)) + height);
 				assert.doesNotMatch((await tab.locator('#hover').textContent()) ?? '', /GIL|held/);
 			}
 		});
@@ -196,8 +197,8 @@ describe('page', { skip: reason ?? false }, () => {
 			const pane = /** @type {{x: number, y: number, width: number, height: number}} */ (
 				await tab.locator('#window').boundingBox()
 			);
-			/* The second lane: a heading, one lane, and in it the middle of the lower bar. */
-			const y = pane.y + 26 + 46 + 33;
+			/* The second lane, and in it the middle of the lower bar. */
+			const y = (await laneTop(tab, 1)) + 33;
 			/** @type {string[]} */
 			const many = [];
 			for (let x = 0; x < 40; x++) {
@@ -260,8 +261,8 @@ describe('page', { skip: reason ?? false }, () => {
 				await tab.locator('#window').boundingBox()
 			);
 			assert.equal(await tab.locator('#panel').isVisible(), false);
-			/* The last lane of the first process, which does not do much; above it is the memory. */
-			const y = pane.y + 26 + 34 + 5 * 46 + 33;
+			/* The last lane of the first process, which does not do much. */
+			const y = (await laneTop(tab, 5)) + 33;
 			/** @type {Set<string>} */
 			const seen = new Set();
 			for (let x = 2; x < pane.width * 0.9; x += 7) {
@@ -284,7 +285,7 @@ describe('page', { skip: reason ?? false }, () => {
 				assert.ok((await tab.locator('#panel .stack li').count()) >= 5);
 			}
 			assert.ok(seen.has('read') && seen.has('lock') && seen.has('sleep'), [...seen].join());
-			await tab.mouse.move(pane.x + 300, pane.y + 26 + 17);
+			await tab.mouse.move(pane.x + 300, (await rowTop(tab, '.memory-label')) + 17);
 			assert.match((await tab.locator('#hover').textContent()) ?? '', /Resident memory.*python3 \(4200\).*MiB/);
 
 			/* The thread's counters are beside it. */
@@ -502,10 +503,11 @@ describe('page', { skip: reason ?? false }, () => {
 			const pane = /** @type {{x: number, y: number, width: number, height: number}} */ (
 				await tab.locator('#window').boundingBox()
 			);
+			const y = (await laneTop(tab, 1)) + 14;
 			/** @type {Set<string>} */
 			const seen = new Set();
 			for (let i = 1; i < 60 && seen.size < 2; i++) {
-				await tab.mouse.move(pane.x + (pane.width * i) / 60, pane.y + 26 + 28 + 14);
+				await tab.mouse.move(pane.x + (pane.width * i) / 60, y);
 				const text = (await tab.locator('#hover').textContent()) ?? '';
 				if (/Waits for the GIL/.test(text)) {
 					assert.match(text, /Held meanwhile by.*count-2 \(4202\)/);

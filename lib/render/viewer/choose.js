@@ -12,11 +12,13 @@ import {
 } from './details.js';
 import { byId } from './dom.js';
 import { formatMoment } from './format.js';
+import { describeGil, holdingIn } from './gil_details.js';
 import { hideHover, showHover } from './hover.js';
 import { firstEndingAfter, sumRange } from './lanes.js';
 import { describeMemory } from './memory.js';
 import { hidePanel, showPanel } from './panel.js';
-import { HEADING_HEIGHT, askFrame, drawFrame, placeAt } from './timeline.js';
+import { HEADING_HEIGHT, laneBeside, reveal } from './rows.js';
+import { askFrame, placeAt } from './timeline.js';
 import { setRange } from './view.js';
 
 /* In the panel: all that one wants to read. */
@@ -30,14 +32,17 @@ const MOST_FRAMES = 1000;
  */
 export function hoverAt(timeline, x, y) {
 	const { report, intervals, states, stacks, lanes } = timeline;
-	const { lane, memory, span, from, to } = placeAt(timeline, x, y);
-	const place = memory
-		? describeMemory(memory, from, to)
-		: lane && span && states
-			? describeStates(report, states, stacks, lane, span, from, to)
-			: lane && intervals
-				? describePlace(report, intervals, lanes, lane, from, to)
-				: null;
+	const { lane, gil, memory, span, from, to } = placeAt(timeline, x, y);
+	/** @type {{nodes: Node[]} | null} */
+	let place = null;
+	if (memory)
+		place = describeMemory(memory, from, to);
+	else if (gil)
+		place = describeGil(timeline, gil, from, to);
+	else if (lane && span && states)
+		place = describeStates(report, states, stacks, lane, span, from, to);
+	else if (lane && intervals && timeline.hasGil)
+		place = describePlace(report, intervals, lanes, lane, from, to);
 	const cursor = byId('cursor');
 
 	cursor.hidden = false;
@@ -60,25 +65,40 @@ export function hoverEnd() {
 /**
  * Marks a lane and brings it into the window.
  * @param {import('./timeline.js').Timeline} timeline
- * @param {number} index
+ * @param {number} index -1: none
  */
 export function chooseLane(timeline, index) {
 	const scroller = byId('scroller');
-	if (timeline.rows.length === 0)
+	if (timeline.lanes.length === 0)
 		return;
-	timeline.chosen = Math.min(timeline.rows.length - 1, Math.max(0, index));
+	timeline.chosen = Math.min(timeline.lanes.length - 1, index);
 	timeline.interval = timeline.state = -1;
-	const { top, lane } = timeline.rows[timeline.chosen];
-	for (const row of timeline.rows)
-		row.label.classList.toggle('chosen', row.lane === lane);
-	if (top - HEADING_HEIGHT < scroller.scrollTop)
-		scroller.scrollTop = top - HEADING_HEIGHT;
-	else if (top + timeline.laneHeight > scroller.scrollTop + scroller.clientHeight)
-		scroller.scrollTop = top + timeline.laneHeight - scroller.clientHeight;
+	if (timeline.chosen < 0) {
+		chooseNothing(timeline);
+		return;
+	}
+	reveal(timeline, timeline.chosen);
+	const row = timeline.rowOfLane[timeline.chosen];
+	const lane = timeline.lanes[timeline.chosen];
+	if (row && row.top - HEADING_HEIGHT < scroller.scrollTop)
+		scroller.scrollTop = row.top - HEADING_HEIGHT;
+	else if (row && row.top + row.height > scroller.scrollTop + scroller.clientHeight)
+		scroller.scrollTop = row.top + row.height - scroller.clientHeight;
 	byId('place').textContent = laneName(lane);
-	showPanel(timeline.report, lane, null);
+	showPanel(timeline, lane, null);
 	tellChange(timeline, 'choice');
 	askFrame(timeline);
+}
+
+/**
+ * Chooses the lane above (DIRECTION -1) or below (1) of those that are seen.
+ * @param {import('./timeline.js').Timeline} timeline
+ * @param {number} direction
+ */
+export function stepLane(timeline, direction) {
+	const next = laneBeside(timeline, timeline.chosen, direction);
+	if (next >= 0)
+		chooseLane(timeline, next);
 }
 
 /**
@@ -104,33 +124,47 @@ function chooseState(timeline, index) {
 	const { states, stacks, report } = timeline;
 	if (!states)
 		return;
-	const { lane } = timeline.rows[timeline.chosen];
+	const lane = timeline.lanes[timeline.chosen];
 	const nodes = describeState(report, states, stacks, lane, index, MOST_FRAMES);
 	timeline.interval = -1;
 	timeline.state = index;
 	bringIntoView(timeline, states.start[index], states.end[index]);
 	byId('place').textContent = nodes.map((node) => node.textContent).join(', ');
-	showPanel(report, lane, nodes);
+	showPanel(timeline, lane, nodes);
 	tellChange(timeline, 'choice');
 	askFrame(timeline);
 }
 
 /**
- * Marks the lane at a place of the window, and the state there if it is one that can be told.
+ * Marks the lane at a place of the window, and the interval or the state there if it is one that can be
+ * told. At a place of a GIL's lane, that of its holder.
  * @param {import('./timeline.js').Timeline} timeline
  * @param {number} x
  * @param {number} y
  */
 export function chooseAt(timeline, x, y) {
-	const { lane, span, from, to } = placeAt(timeline, x, y);
+	const { lane, gil, span, from, to } = placeAt(timeline, x, y);
+	const { intervals, states, hasGil } = timeline;
+	/* What it says is told in the panel from now on, and it would lie upon the arrows. */
+	hideHover();
+	if (gil && intervals) {
+		const { holders, holds, hold } = holdingIn(gil, intervals, from, to);
+		if (holders.length > 0)
+			chooseLane(timeline, holders[0].lane.index);
+		if (holds === 1)
+			chooseInterval(timeline, hold);
+		return;
+	}
 	if (!lane)
 		return;
 	chooseLane(timeline, lane.index);
-	if (!span || !timeline.states || sumRange(timeline.states, span, from, to).count > 1)
+	const list = span ? states : hasGil ? intervals : null;
+	const part = span ?? lane;
+	if (!list || sumRange(list, part, from, to).count > 1)
 		return;
-	const index = findInterval(timeline.states, span, from, to);
+	const index = findInterval(list, part, from, to);
 	if (index >= 0)
-		chooseState(timeline, index);
+		(span ? chooseState : chooseInterval)(timeline, index);
 }
 
 /** @param {import('./timeline.js').Timeline} timeline */
@@ -143,7 +177,8 @@ export function chooseNothing(timeline) {
 }
 
 /**
- * Marks an interval of the chosen lane, moves the view to it when it is out of sight, and tells it.
+ * Marks an interval of the chosen lane, moves the view to it when it is out of sight, and tells it below
+ * the lanes.
  * @param {import('./timeline.js').Timeline} timeline
  * @param {number} interval
  */
@@ -154,21 +189,12 @@ export function chooseInterval(timeline, interval) {
 	timeline.interval = interval;
 	timeline.state = -1;
 	bringIntoView(timeline, intervals.start[interval], intervals.end[interval]);
-	const lane = timeline.rows[timeline.chosen].lane;
+	const lane = lanes[timeline.chosen];
 	const nodes = describeInterval(report, intervals, lanes, lane, interval);
 	byId('place').textContent = nodes.map((node) => node.textContent).join(', ');
-	drawFrame(timeline);
+	showPanel(timeline, lane, nodes);
 	tellChange(timeline, 'choice');
-
-	const hover = byId('hover');
-	const mark = byId('mark').getBoundingClientRect();
-	hover.replaceChildren(...nodes);
-	hover.hidden = false;
-	hover.style.left = Math.max(4, Math.min(mark.left, window.innerWidth - hover.offsetWidth - 8)) + 'px';
-	hover.style.top =
-		(mark.bottom + 8 + hover.offsetHeight < window.innerHeight
-			? mark.bottom + 8
-			: mark.top - 8 - hover.offsetHeight) + 'px';
+	askFrame(timeline);
 }
 
 /**
@@ -178,11 +204,13 @@ export function chooseInterval(timeline, interval) {
  */
 export function stepInterval(timeline, direction) {
 	const { intervals, view } = timeline;
-	if (!intervals || timeline.rows.length === 0)
+	if (!intervals || timeline.lanes.length === 0 || !timeline.hasGil)
 		return;
 	if (timeline.chosen < 0)
-		chooseLane(timeline, 0);
-	const { lane } = timeline.rows[timeline.chosen];
+		stepLane(timeline, 1);
+	const lane = timeline.lanes[timeline.chosen];
+	if (!lane)
+		return;
 	const next =
 		timeline.interval < 0
 			? firstEndingAfter(intervals, lane.first, lane.last, view.from)
@@ -198,11 +226,11 @@ export function stepInterval(timeline, direction) {
  */
 export function stepState(timeline, direction) {
 	const { states, view } = timeline;
-	if (!states || timeline.rows.length === 0)
+	if (!states || timeline.lanes.length === 0)
 		return;
 	if (timeline.chosen < 0)
-		chooseLane(timeline, 0);
-	const span = timeline.rows[timeline.chosen].lane.states;
+		stepLane(timeline, 1);
+	const span = timeline.lanes[timeline.chosen]?.states;
 	if (!span)
 		return;
 	const next =

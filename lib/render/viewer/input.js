@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Wheel, keys and buttons of the timeline. */
 
-import { chooseLane, chooseNothing, stepInterval, stepState } from './choose.js';
+import { chooseNothing, stepInterval, stepLane, stepState } from './choose.js';
 import { byId } from './dom.js';
 import { fitNext } from './fit.js';
 import { listenToPointer } from './pointer.js';
@@ -116,8 +116,8 @@ function listenToKeys(timeline, others) {
 	const keysInside = {
 		ArrowLeft: () => pan(timeline, -PAN_STEP),
 		ArrowRight: () => pan(timeline, PAN_STEP),
-		ArrowUp: () => chooseLane(timeline, timeline.chosen - 1),
-		ArrowDown: () => chooseLane(timeline, timeline.chosen + 1),
+		ArrowUp: () => stepLane(timeline, -1),
+		ArrowDown: () => stepLane(timeline, 1),
 		Home: () => pan(timeline, -1e9),
 		End: () => pan(timeline, 1e9),
 	};

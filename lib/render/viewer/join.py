@@ -5,8 +5,9 @@ report's data are written: before the report's JSON, before its columns, and beh
 
 Pages that are opened from disk cannot import modules, so the modules become one script: each after the
 ones that it imports, without the import and export words. That needs top-level names that are
-different in all modules, which is checked here. Comments are left out. The page allows this script
-and this style, by their hashes, and no other.
+different in all modules, which is checked here. Comments are left out. The script is in the page as a
+zlib stream in base64, which unpack.js turns into a script again. The page allows these two scripts and this
+style, by their hashes, and no other.
 """
 
 import argparse
@@ -15,12 +16,11 @@ import hashlib
 import pathlib
 import re
 import sys
+import zlib
 
 IMPORT = re.compile(r"^import \{([^}]*)\} from '\./([\w.-]+)';\n", re.MULTILINE)
 # Comments that stand alone, which are a quarter of all text.
 COMMENT = re.compile(r"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
-# Nor does a browser need these.
-INDENT = re.compile(r"^[ \t\n]+", re.MULTILINE)
 DECLARATION = re.compile(
     r"^(?:export )?(?:const|let|class|function|async function) (\w+)", re.MULTILINE
 )
@@ -46,22 +46,19 @@ def join_modules(folder, entry):
             visit(imported)
         open_modules.pop()
         body = COMMENT.sub("", IMPORT.sub("", text))
-        if any(line.count("`") % 2 for line in body.split("\n")):
-            fail(f"{name}: has a text of several lines, which would lose its indentation")
         if re.search(r"^\s*import\b|^export (default|\{|\*)", body, re.MULTILINE):
             fail(f"{name}: has an import or export of a form that is not understood")
         for declared in DECLARATION.findall(body):
             if declared in owners:
                 fail(f"{name} and {owners[declared]} both declare {declared}")
             owners[declared] = name
-        body = re.sub(r"^export ", "", body, flags=re.MULTILINE)
-        order.append((name, INDENT.sub("", body)))
+        order.append((name, re.sub(r"^export ", "", body, flags=re.MULTILINE)))
 
     visit(entry)
     return (
         '"use strict";\n// SPDX-License-Identifier: MIT\n(() => {\n'
         + "\n".join(body for _, body in order)
-        + "})();\n"
+        + "})();\n//# sourceURL=giltrace.js\n"
     )
 
 
@@ -70,7 +67,7 @@ def join_styles(folder):
     names = sorted(path.name for path in folder.glob("*.css"))
     names.sort(key=lambda name: {"style.css": 0, "print.css": 2}.get(name, 1))
     texts = [(folder / name).read_text(encoding="utf-8") for name in names]
-    return "\n".join(INDENT.sub("", COMMENT.sub("", text)) for text in texts)
+    return "\n".join(COMMENT.sub("", text) for text in texts)
 
 
 def source_hash(text):
@@ -96,16 +93,19 @@ def main():
     arguments = parser.parse_args()
 
     script = join_modules(arguments.folder, "main.js")
+    unpack = COMMENT.sub("", (arguments.folder / "unpack.js").read_text(encoding="utf-8"))
     style = join_styles(arguments.folder)
     page = (arguments.folder / "template.html").read_text(encoding="utf-8")
-    for text, closing in ((script, "</script"), (style, "</style")):
+    for text, closing in ((unpack, "</script"), (style, "</style")):
         if closing in text.lower() or "<!--" in text:
             fail(f"the text {closing} or <!-- would end the element that holds it")
     for place, text in (
         ("@STYLE_HASH@", source_hash(style)),
         ("@SCRIPT_HASH@", source_hash(script)),
         ("@STYLE@", style),
-        ("@SCRIPT@", script),
+        ("@UNPACK_HASH@", source_hash(unpack)),
+        ("@SCRIPT@", base64.b64encode(zlib.compress(script.encode(), 9)).decode()),
+        ("@UNPACK@", unpack),
     ):
         if page.count(place) != 1:
             fail(f"the template has {place} {page.count(place)} times, not once")

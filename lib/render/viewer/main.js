@@ -5,6 +5,8 @@
  * the screen, and the intervals are decoded when the document is complete.
  */
 
+import { showArrows } from './arrow.js';
+import { showBand } from './band.js';
 import { showBlame } from './blame.js';
 import { tellChange } from './changes.js';
 import { chooseLane } from './choose.js';
@@ -13,20 +15,25 @@ import { applyFilterKey, clearFilter } from './filter.js';
 import { readFlame } from './flame.js';
 import { listenToFlame } from './flame_input.js';
 import { listenToLinks } from './fragment.js';
+import { drawFrame } from './frame.js';
+import { sumGils } from './gil_sums.js';
 import { notice, showHead } from './head.js';
 import { showHistograms } from './histogram.js';
 import { listen } from './input.js';
 import { KIND_UNKNOWN, makeLanes, readIntervals, readStates } from './lanes.js';
 import { showLongest, waitKeys } from './longest.js';
 import { readMemory } from './memory.js';
+import { showMinimap } from './minimap.js';
 import { listenToRange } from './range.js';
 import { isWhole, readReport, watchesGil } from './report.js';
+import { listenToRows, rowKeys } from './row_input.js';
+import { rowLinks } from './row_links.js';
 import { listenToSearch } from './search.js';
 import { afterPaint, inSlices } from './slices.js';
 import { readStacks } from './stacks.js';
 import { orderText, readOrder } from './sort.js';
 import { listenToChoice, setOrder, showTables } from './table.js';
-import { askFrame, makeTimeline, showMemory } from './timeline.js';
+import { makeTimeline, showMemory } from './timeline.js';
 
 /** @param {string} text */
 function giveUp(text) {
@@ -37,7 +44,8 @@ function giveUp(text) {
 }
 
 /**
- * Lets links tell the view, the range, the thread, the waits that are shown, and how the tables are sorted.
+ * Lets links tell the view, the range, the thread, the waits that are shown, which rows are hidden, and how
+ * rows and tables are sorted.
  * @param {import('./timeline.js').Timeline} timeline
  * @param {import('./table.js').ThreadTable[]} tables
  */
@@ -49,6 +57,7 @@ function linkTables(timeline, tables) {
 			write: () => timeline.filter?.key ?? null,
 			read: (text) => (text ? applyFilterKey(timeline, text) : clearFilter(timeline)),
 		},
+		...rowLinks(timeline),
 		...tables.map((table, index) => ({
 			name: names[index],
 			write: () => orderText(table.order),
@@ -84,12 +93,16 @@ async function start() {
 
 	await inSlices(more);
 	byId('timeline').hidden = lanes.length === 0 || !(watchesGil(report) || report.states !== undefined);
-	const made = makeTimeline(report, lanes, (index) => chooseLane(made, index));
+	const made = makeTimeline(report, lanes);
 	timeline = made;
 	showBlame(made);
 	showHistograms(made);
-	listen(made, { '/': listenToSearch(made), ...waitKeys(made) });
-	listenToRange(made, tables);
+	listen(made, { '/': listenToSearch(made), ...rowKeys(made), ...waitKeys(made) });
+	listenToRows(made);
+	showArrows(made);
+	showBand(made);
+	showMinimap(made);
+	listenToRange(made, tables, report.folded && 'In this page, short slices are merged: they cannot be counted.');
 	listenToChoice(made, tables);
 
 	await documentEnd();
@@ -116,10 +129,6 @@ async function finish(timeline, tables) {
 		giveUp('This page is cut off: the file is not complete, and its timeline cannot be shown. The table is.');
 		return;
 	}
-	if (typeof DecompressionStream === 'undefined') {
-		giveUp('This browser cannot decompress the timeline (it has no DecompressionStream): use a newer one.');
-		return;
-	}
 	try {
 		const intervals = await readIntervals(report, lanes);
 		timeline.states = await readStates(report, lanes);
@@ -132,7 +141,8 @@ async function finish(timeline, tables) {
 		if (timeline.selection)
 			tellChange(timeline, 'selection');
 		linkTables(timeline, tables);
-		askFrame(timeline);
+		drawFrame(timeline);
+		sumGils(timeline, intervals);
 		showLongest(timeline);
 		const flame = await readFlame(report, timeline.stacks);
 		if (flame)

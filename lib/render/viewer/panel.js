@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What is told below the lanes: of the chosen thread, and of its chosen state. */
+/* What is told below the lanes: of the chosen thread, and of its chosen interval or state. */
 
 import { laneName, line } from './details.js';
 import { byId, make } from './dom.js';
 import { formatCount, formatDuration, formatShare, visibleText } from './format.js';
-import { knownStateTime } from './report.js';
+import { knownStateTime, knownTime, watchesGil } from './report.js';
 
 /** @type {[keyof import('./report.js').State, string][]} */
 const PARTS = [
@@ -35,6 +35,13 @@ function describeThread(report, lane) {
 	/** @param {string} term @param {number} ns */
 	const share = (term, ns) => line(term, `${formatDuration(ns)} · ${formatShare(ns, known)}`);
 
+	if (watchesGil(report)) {
+		const { has_gil_ns: held, gil_wait_ns: waited } = thread;
+		nodes.push(
+			line('held the GIL', `${formatDuration(held)} · ${formatShare(held, knownTime(thread))}`),
+			line('waited for it', `${formatDuration(waited)} · ${formatShare(waited, knownTime(thread))}`),
+		);
+	}
 	for (const [key, text] of PARTS) {
 		const ns = thread.state?.[key] ?? null;
 		if (ns !== null)
@@ -54,16 +61,19 @@ function describeThread(report, lane) {
 }
 
 /**
- * @param {import('./report.js').ReportMeta} report
+ * @param {import('./timeline.js').Timeline} timeline
  * @param {import('./lanes.js').Lane} lane
- * @param {Node[] | null} state what is said of the chosen one
+ * @param {Node[] | null} chosen what is said of the interval or the state that is chosen
  */
-export function showPanel(report, lane, state) {
+export function showPanel(timeline, lane, chosen) {
+	const { report, hasGil } = timeline;
 	const panel = byId('panel');
-	panel.hidden = report.states === undefined;
+	const what = [hasGil ? 'an interval' : '', report.states === undefined ? '' : 'a state'].filter(Boolean);
+	const hint = `Click ${what.join(' or ')} to read what happened.`;
+	panel.hidden = report.states === undefined && !chosen;
 	panel.replaceChildren(
 		make('div', 'about', ...describeThread(report, lane)),
-		make('div', 'chosen-state', ...(state ?? [make('div', 'hint', 'Click a state to see its stack.')])),
+		make('div', 'chosen-state', ...(chosen ?? [make('div', 'hint', hint)])),
 	);
 	const stack = panel.querySelector('.stack');
 	if (!stack)

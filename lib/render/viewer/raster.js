@@ -181,7 +181,7 @@ export function fillPlain(raster, x0, y0, x1, y1, colour) {
  * @param {number} y1
  * @param {Uint32Array[]} rows
  */
-function fillRows(raster, x0, y0, x1, y1, rows) {
+export function fillRows(raster, x0, y0, x1, y1, rows) {
 	for (let y = y0; y < y1; y++) {
 		const row = rows[y % rows.length];
 		const offset = y * raster.width;

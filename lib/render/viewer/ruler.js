@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Where the ruler has its ticks, and what it says there. */
 
+import { pixelAt } from './view.js';
+
 /**
  * A round step (1, 2 or 5 times a power of ten, in ns) that is not shorter than SHORTEST.
  * @param {number} shortest
@@ -63,4 +65,39 @@ export function tickTimes(from, to, step) {
 	for (let i = Math.ceil(from / step); i * step <= to; i++)
 		times.push(i * step);
 	return times;
+}
+
+/**
+ * @param {HTMLCanvasElement} canvas
+ * @param {import('./view.js').View} view
+ * @param {number} scale device pixels for one of CSS
+ * @param {number[]} ticks
+ * @param {number} step
+ */
+export function drawRuler(canvas, view, scale, ticks, step) {
+	const context = canvas.getContext('2d');
+	if (!context)
+		return;
+	const style = getComputedStyle(canvas);
+	context.clearRect(0, 0, canvas.width, canvas.height);
+	context.font = `${11 * scale}px ${style.fontFamily}`;
+	context.textBaseline = 'middle';
+	let right = 0;
+	const base = tickBase(view.from, step);
+	if (base > 0) {
+		const label = fullLabel(base, step >= 1e3 ? 1e3 : 1);
+		context.fillStyle = style.getPropertyValue('--ink');
+		context.fillText(label, 6 * scale, canvas.height / 2);
+		right = context.measureText(label).width + 14 * scale;
+	}
+	for (const time of ticks) {
+		const x = Math.min(canvas.width - 1, Math.round(pixelAt(view, time)));
+		const label = tickLabel(time, step, view.duration);
+		const left = x + 5 * scale;
+		context.fillStyle = style.getPropertyValue('--rule');
+		context.fillRect(x, canvas.height - 7 * scale, Math.max(1, Math.round(scale)), 7 * scale);
+		context.fillStyle = style.color;
+		if (left > right && left + context.measureText(label).width < canvas.width)
+			context.fillText(label, left, canvas.height / 2);
+	}
 }

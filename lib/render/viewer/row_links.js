@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+/* Which rows are hidden, and their order, as links tell it: the lanes by their places in the page. */
+
+import { hiddenLanes, laneOrder, setHidden, setLaneOrder } from './rows.js';
+
+/** @param {string | null} text any @param {number} count of lanes */
+export function readLanes(text, count) {
+	const places = (text ?? '').split(',').filter((part) => /^\d{1,6}$/.test(part)).map(Number);
+	return [...new Set(places)].filter((place) => place < count);
+}
+
+/**
+ * @param {import('./timeline.js').Timeline} timeline
+ * @returns {import('./fragment.js').LinkPart[]}
+ */
+export function rowLinks(timeline) {
+	const count = timeline.lanes.length;
+	return [
+		{
+			name: 'hidden',
+			write: () => [...hiddenLanes(timeline)].sort((a, b) => a - b).join(',') || null,
+			read: (text) => setHidden(timeline, readLanes(text, count)),
+		},
+		{
+			name: 'order',
+			write: () => {
+				const order = laneOrder(timeline);
+				return order.every((lane, place) => lane === place) ? null : order.join(',');
+			},
+			read: (text) => setLaneOrder(timeline, readLanes(text, count)),
+		},
+	];
+}
