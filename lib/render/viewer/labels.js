@@ -9,7 +9,7 @@ import { knownStateTime, knownTime } from './report.js';
 import { rowsBetween } from './rows.js';
 
 /* Rows so far outside of the window have labels: of CSS. */
-const MARGIN = 160;
+const LABEL_MARGIN = 160;
 
 /**
  * @typedef {object} Labels
@@ -35,8 +35,8 @@ export function placeLabels(timeline, from, to) {
 	if (!labels.stale && from >= labels.from && to <= labels.to)
 		return;
 	const parent = byId('labels');
-	labels.from = from - MARGIN;
-	labels.to = to + MARGIN;
+	labels.from = from - LABEL_MARGIN;
+	labels.to = to + LABEL_MARGIN;
 	const near = new Set(rowsBetween(rows, labels.from, labels.to));
 	/** @type {Map<string, HTMLElement>} */
 	const elements = new Map();
@@ -99,14 +99,14 @@ function makeLabel(timeline, row) {
 		return makeGilLabel(timeline, row.gil);
 	if (row.kind === 'memory')
 		return makeMemoryLabel(timeline, row.process);
-	return makeHeading(timeline, row.process);
+	return makeProcessLabel(timeline, row.process);
 }
 
 /**
  * @param {import('./timeline.js').Timeline} timeline
  * @param {import('./report.js').Process} process
  */
-function makeHeading(timeline, process) {
+function makeProcessLabel(timeline, process) {
 	const { pid, command } = process;
 	const fold = make('button', 'fold', make('bdi', '', visibleText(command)), ` pid ${pid}`);
 	const show = make('button', 'show-hidden');

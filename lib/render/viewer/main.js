@@ -22,7 +22,7 @@ import { readMemory } from './memory.js';
 import { showMinimap } from './minimap.js';
 import { listenToRange } from './range.js';
 import { isWhole, readReport, watchesGil } from './report.js';
-import { listenToRows, rowKeys } from './row_input.js';
+import { listenToLabels, rowKeys } from './row_input.js';
 import { listenToSearch } from './search.js';
 import { readStacks } from './stacks.js';
 import { orderText, readOrder } from './sort.js';
@@ -77,7 +77,7 @@ function start() {
 	byId('timeline').hidden = lanes.length === 0 || !(watchesGil(report) || report.states !== undefined);
 	const timeline = makeTimeline(report, lanes);
 	listen(timeline, { '/': listenToSearch(timeline), ...rowKeys(timeline) });
-	listenToRows(timeline);
+	listenToLabels(timeline);
 	showArrows(timeline);
 	showBand(timeline);
 	showMinimap(timeline);

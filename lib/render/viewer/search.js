@@ -5,6 +5,7 @@ import { onChange } from './changes.js';
 import { chooseLane } from './choose.js';
 import { byId } from './dom.js';
 import { matchesThread } from './thread_match.js';
+import { showFound } from './timeline.js';
 
 /**
  * @typedef {object} Search
@@ -41,8 +42,10 @@ function showMatches(search) {
 	const isOn = text !== '';
 	const found = new Set(isOn ? findLanes(search) : []);
 	byId('labels').classList.toggle('searching', isOn);
-	for (const { lane, label } of timeline.rows)
-		label.classList.toggle('found', found.has(lane));
+	showFound(
+		timeline,
+		[...found].map((lane) => lane.index),
+	);
 	const count = found.size === 0 ? 'no thread' : found.size === 1 ? '1 thread' : `${found.size} threads`;
 	byId('find-count').textContent = !isOn ? '' : at < 0 ? count : `${at + 1} of ${found.size}`;
 }

@@ -10,7 +10,7 @@ import { drawFrame } from './frame.js';
 import { makeColumns } from './gil_columns.js';
 import { makeHolderRows } from './gil_draw.js';
 import { holderColours, makeGilLanes } from './gils.js';
-import { forgetLabels, makeLabels } from './labels.js';
+import { forgetLabels, makeLabels, placeLabels } from './labels.js';
 import { readColours } from './palette.js';
 import { makeRaster } from './raster.js';
 import { watchesGil } from './report.js';
@@ -112,7 +112,7 @@ export function makeTimeline(report, lanes) {
 		byId('lanes').style.height = timeline.height + 'px';
 		resize(timeline);
 	});
-	onChange(timeline, ['choice'], () => (timeline.labels.stale = true));
+	onChange(timeline, ['choice'], () => refreshLabels(timeline));
 	const observer = new ResizeObserver(() => resize(timeline));
 	observer.observe(byId('window'));
 	byId('scroller').addEventListener('scroll', () => askFrame(timeline));
@@ -166,8 +166,17 @@ export function showRange(timeline, from, to) {
  */
 export function showFound(timeline, lanes) {
 	timeline.found = new Set(lanes);
+	refreshLabels(timeline);
+}
+
+/**
+ * Lets labels tell at once what has changed.
+ * @param {Timeline} timeline
+ */
+function refreshLabels(timeline) {
+	const { scrollTop, clientHeight } = byId('scroller');
 	timeline.labels.stale = true;
-	askFrame(timeline);
+	placeLabels(timeline, scrollTop, scrollTop + clientHeight);
 }
 
 /** @param {Timeline} timeline */
