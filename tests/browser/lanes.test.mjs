@@ -152,7 +152,7 @@ describe('lanes', { skip: reason ?? false }, () => {
 	function openedPage() {
 		const { html } = page('service');
 		const path = temporary('opened.html');
-		const changed = html.replace('listenToRows(timeline);', 'window.timeline = timeline; listenToRows(timeline);');
+		const changed = html.replace('listenToLabels(timeline);', 'window.timeline = timeline; listenToLabels(timeline);');
 		assert.notEqual(changed, html);
 		writeFileSync(path, changed);
 		return path;

@@ -26,7 +26,7 @@ import { readMemory } from './memory.js';
 import { showMinimap } from './minimap.js';
 import { listenToRange } from './range.js';
 import { isWhole, readReport, watchesGil } from './report.js';
-import { listenToRows, rowKeys } from './row_input.js';
+import { listenToLabels, rowKeys } from './row_input.js';
 import { rowLinks } from './row_links.js';
 import { listenToSearch } from './search.js';
 import { afterPaint, inSlices } from './slices.js';
@@ -98,7 +98,7 @@ async function start() {
 	showBlame(made);
 	showHistograms(made);
 	listen(made, { '/': listenToSearch(made), ...rowKeys(made), ...waitKeys(made) });
-	listenToRows(made);
+	listenToLabels(made);
 	showArrows(made);
 	showBand(made);
 	showMinimap(made);

@@ -20,7 +20,7 @@ const LABEL_DRAG_PIXELS = 4;
 /**
  * @param {import('./timeline.js').Timeline} timeline
  */
-export function listenToRows(timeline) {
+export function listenToLabels(timeline) {
 	const labels = byId('labels');
 	const sort = /** @type {HTMLSelectElement} */ (byId('sort-rows'));
 	let sorting = false;

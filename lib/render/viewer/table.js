@@ -146,7 +146,7 @@ function makeTable(element, columns, processes, figuresOf, choose) {
 			element.append(body);
 		room = Math.max(0, room - rows.length - 1);
 	}
-	listenToTableRows(table, choose);
+	listenToRows(table, choose);
 	setStop(table, rowsOf(table)[0] ?? null);
 	/* Row by row in the table, all would be laid out again and again. */
 	if (more.length > 0)
@@ -180,7 +180,7 @@ function setStop(table, row) {
  * @param {ThreadTable} table
  * @param {Choose} choose
  */
-function listenToTableRows(table, choose) {
+function listenToRows(table, choose) {
 	const rows = new Map(rowsOf(table).map((row) => [row.element, row]));
 	/** @param {Event} event */
 	const rowOf = (event) => {
