@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Columns of numbers inside of a page: each is an element with a comment, which browsers read in half
- * the time of any text, with a zlib stream of little-endian base-128 varints in base64. Written as it
- * is fed, so a column costs no memory.
+ * Columns of numbers inside of a page: each is an element with a comment, which browsers read in
+ * half the time of any text, with a zlib stream of little-endian base-128 varints in base64.
+ * Written as it is fed, so a column costs no memory.
  */
 #pragma once
 

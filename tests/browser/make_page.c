@@ -57,12 +57,8 @@ static const struct habit service[] = {
 	{"writer", 30000, 450000},	 {"heartbeat", 9000, 50000000},
 };
 static const struct habit short_holds[] = {
-	{"MainThread", 4000, 9000},
-	{"io-1", 1500, 6000},
-	{"io-2", 1500, 6000},
-	{"io-3", 1500, 20000},
-	{"io-4", 2500, 40000},
-	{"io-5", 1000, 30000},
+	{"MainThread", 4000, 9000}, {"io-1", 1500, 6000},  {"io-2", 1500, 6000},
+	{"io-3", 1500, 20000},	    {"io-4", 2500, 40000}, {"io-5", 1000, 30000},
 };
 static const struct habit hostile[] = {
 	{"</script><script>document.title='owned'</script>", 1000000, 0},
