@@ -23,7 +23,8 @@ static void lengths_clear(struct lengths *lengths)
 
 /*
  * What an acquisition waited: all waiting of the thread since its hold before. What comes out of a
- * gap is no acquisition. A hold may be of several intervals.
+ * gap is no acquisition, nor is what a child of fork() is born with. A hold may be of several
+ * intervals.
  */
 struct walk {
 	uint64_t wait_ns, hold_ns;
@@ -46,14 +47,21 @@ static void end_hold(struct walk *walk, struct lengths *holds, uint32_t thread)
 	walk->hold_ns = 0;
 }
 
+static bool is_acquisition(const struct walk *walk, const struct gt_interval *interval,
+			   const struct gt_thread *owner)
+{
+	return walk->last_kind != GT_INTERVAL_HAS && walk->last_kind != GT_INTERVAL_UNKNOWN &&
+	       interval->start_ns > owner->start_ns;
+}
+
 static void walk_interval(struct walk *walk, const struct gt_interval *interval,
-			  struct lengths lengths[WHICH])
+			  const struct gt_thread *owner, struct lengths lengths[WHICH])
 {
 	uint64_t ns = interval->end_ns - interval->start_ns;
 	uint32_t thread = interval->thread;
 
 	if (interval->kind == GT_INTERVAL_HAS) {
-		if (walk->last_kind != GT_INTERVAL_HAS && walk->last_kind != GT_INTERVAL_UNKNOWN)
+		if (is_acquisition(walk, interval, owner))
 			add_length(&lengths[WAITS], thread, walk->wait_ns);
 		walk->hold_ns += ns;
 	} else {
@@ -76,7 +84,8 @@ static int walk_all(const struct gt_trace *trace, struct lengths lengths[WHICH])
 	for (enum which i = 0; i < WHICH; i++)
 		memset(lengths[i].count, 0, trace->threads.count * sizeof(*lengths[i].count));
 	gt_array_for_each (&trace->intervals, interval)
-		walk_interval(&walks[interval->thread], interval, lengths);
+		walk_interval(&walks[interval->thread], interval,
+			      &trace->threads.items[interval->thread], lengths);
 	for (uint32_t i = 0; i < trace->threads.count; i++) {
 		end_hold(&walks[i], &lengths[HOLDS], i);
 		if (walks[i].is_waiting)

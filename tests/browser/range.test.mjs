@@ -95,7 +95,7 @@ function waitsSlowly({ lanes, intervals }, lane, from, to) {
 		const isNext = i > lane.first && end[i - 1] === start[i];
 		const last = isNext ? kind[i - 1] : 0;
 		if (kind[i] === KIND_HAS && start[i] >= from && start[i] < to) {
-			if (last !== KIND_HAS && last !== KIND_UNKNOWN)
+			if (last !== KIND_HAS && last !== KIND_UNKNOWN && start[i] > lane.start)
 				waits.push(pending);
 			let want = i;
 			while (want > lane.first && kind[want - 1] === KIND_WAIT && end[want - 1] === start[want])
@@ -235,6 +235,8 @@ describe('figures of a range', { skip: noPages }, () => {
 			[2, 1, 10, 10, 30, 0],
 			[2, 1, 7, 20, 36, 17],
 		]);
+		/* What it is born with is no acquisition, which would have waited for nothing. */
+		assert.deepEqual(told(0, 35)[0], [1, 1, 10, 10, 15, 0]);
 		/* The first wait of the other began before, and counts as a whole. */
 		assert.deepEqual(told(9, 29), [
 			[0, 0, null, null, 1, 0],

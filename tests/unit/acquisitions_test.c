@@ -91,7 +91,9 @@ static void test_holds_and_waits_are_counted(void **state)
 	assert_int_equal(stats.threads[1].holds, 1);
 	assert_int_equal(stats.threads[1].hold_half_ns, 8);
 	assert_int_equal(stats.threads[1].wait_lengths[0], 1);
+	/* It was born with it: it has waited for nothing. */
 	assert_int_equal(stats.threads[2].hold_max_ns, 4);
+	assert_int_equal(stats.threads[2].waits, 0);
 }
 
 static int by_length(const void *a, const void *b)

@@ -312,9 +312,10 @@ function walkUntil({ intervals }, walk, from, until, ends) {
 		} else {
 			if (kind[i] === KIND_HAS && start[i] >= from) {
 				/* What a child of fork() is born with, nobody has given to it. */
-				if (start[i] > lane.start)
+				const isGiven = start[i] > lane.start;
+				if (isGiven)
 					walk.acquired++;
-				if (lastKind !== KIND_HAS && lastKind !== KIND_UNKNOWN)
+				if (isGiven && lastKind !== KIND_HAS && lastKind !== KIND_UNKNOWN)
 					walk.waits[walk.waitCount++] = walk.pending;
 				/* Nobody knows since when it wanted it, if that was before its events begin. */
 				if (lastKind === KIND_WAIT && walk.want > lane.start) {
