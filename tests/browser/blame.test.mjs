@@ -317,6 +317,16 @@ describe('blame: verdict', { skip }, () => {
 		);
 	});
 
+	test('so many that no call has room for them', () => {
+		const count = 200000;
+		const { summary, holdsOf } = madeUp(
+			Array.from({ length: count }, (_, place) => ({ name: `w${place}`, wait: place ? 5e8 : 0, half: 1e6, longest: 5e6 })),
+			[[1, 0, 5e8]],
+		);
+		const [first] = verdict(summary, summary.processes, holdsOf);
+		assert.equal(first.replaceAll('\u202f', ' '), `${count - 1} threads spent 50 % of their lives waiting for the GIL.`);
+	});
+
 	test('few of many', () => {
 		const { sentences: say } = madeUp(
 			['python3', 'a', 'b', 'c', 'w'].map((name) => ({ name, wait: name === 'w' ? 5e8 : 0, half: 1.2e6, longest: 4e6 })),

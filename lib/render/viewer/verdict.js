@@ -95,9 +95,23 @@ function total(threads, part) {
 	return threads.reduce((sum, thread) => sum + part(thread), 0);
 }
 
+/**
+ * There may be more threads than a call has room for arguments.
+ * @param {Thread[]} threads
+ * @param {(thread: Thread) => number} part
+ */
+function greatest(threads, part) {
+	return threads.reduce((most, thread) => Math.max(most, part(thread)), 0);
+}
+
 /** @param {Thread} thread */
 function waitOf(thread) {
 	return thread.gil_wait_ns ?? 0;
+}
+
+/** @param {Thread} thread */
+function longestWait(thread) {
+	return thread.wait_max_ns ?? 0;
 }
 
 /**
@@ -124,19 +138,19 @@ export function verdict(summary, shown, holdsOf = () => undefined) {
 		.filter((thread) => knownTime(thread) > 0 && waitOf(thread) >= NOTICED * knownTime(thread))
 		.sort((a, b) => share(b) - share(a));
 	if (waiters.length === 0) {
-		const most = threads.reduce((longest, thread) => Math.max(longest, thread.wait_max_ns ?? 0), 0);
+		const longest = greatest(threads, longestWait);
 		return [
 			'Nobody had to wait for the GIL to speak of' +
-				(most > 0 ? `: the longest wait was ${formatDuration(most)}.` : '.'),
+				(longest > 0 ? `: the longest wait was ${formatDuration(longest)}.` : '.'),
 			...unknownSentence(threads),
 		];
 	}
 	/* One that lived for a moment, and waited through it, is not what the run was about. */
-	const first = waiters.find((thread) => waitOf(thread) >= 0.1 * Math.max(...waiters.map(waitOf))) ?? waiters[0];
+	const most = greatest(waiters, waitOf);
+	const first = waiters.find((thread) => waitOf(thread) >= 0.1 * most) ?? waiters[0];
 	/* As the table has them: their order would else be that of small differences. */
-	const alike = worst.threads.filter(
-		(thread) => waiters.includes(thread) && share(thread) >= ALIKE * share(first),
-	);
+	const known = new Set(waiters);
+	const alike = worst.threads.filter((thread) => known.has(thread) && share(thread) >= ALIKE * share(first));
 	const less = waiters.slice(alike.length);
 	const where = shown.length > 1 ? ` of process ${worst.pid}` : '';
 	const who =
@@ -186,7 +200,7 @@ function holderSentences(summary, process, waiters, holdsOf) {
 	if (holders.length === 0)
 		return [];
 	/* Nobody waits longer than for the whole of a hold: longer ones had no waiter. */
-	const longest = Math.max(...waiters.map((thread) => thread.wait_max_ns ?? 0));
+	const longest = greatest(waiters, longestWait);
 	/** @param {number} tid */
 	const burst = (tid) => {
 		const thread = process.threads.find((candidate) => candidate.tid === tid);
