@@ -254,6 +254,87 @@ static void test_shortest_quantum_that_does(void **state)
 	gt_trace_free(trace);
 }
 
+static void check_moved(const struct gt_page_lanes *lanes, const struct gt_page_bars *bars,
+			const struct gt_page_lanes *moved, const struct gt_page_bars *moved_bars,
+			uint64_t by_ns)
+{
+	struct bars left = {0}, moved_left = {0};
+
+	gt_page_bars_walk(lanes, bars, add_bar, &left);
+	gt_page_bars_walk(moved, moved_bars, add_bar, &moved_left);
+	assert_int_equal(left.bars.count, moved_left.bars.count);
+	assert_int_equal(bars->merged, moved_bars->merged);
+	gt_array_for_each (&left.bars, bar) {
+		bar->start_ns += by_ns;
+		bar->end_ns += by_ns;
+	}
+	assert_memory_equal(left.bars.items, moved_left.bars.items,
+			    left.bars.count * sizeof(*left.bars.items));
+	gt_array_clear(&left.bars);
+	gt_array_clear(&moved_left.bars);
+}
+
+static void move(struct gt_trace *trace, uint64_t by_ns)
+{
+	trace->start_ns += by_ns;
+	trace->end_ns += by_ns;
+	trace->threads.items[0].start_ns += by_ns;
+	trace->threads.items[0].end_ns += by_ns;
+	gt_array_for_each (&trace->intervals, interval) {
+		interval->start_ns += by_ns;
+		interval->end_ns += by_ns;
+	}
+	gt_array_for_each (&trace->states, state) {
+		state->start_ns += by_ns;
+		state->end_ns += by_ns;
+	}
+}
+
+/* Whenever it was, and were it at the end of all time: as many are left, at the same places. */
+static void test_time_of_day_changes_nothing(void **state)
+{
+	const uint64_t duration_ns = 200000,
+		       starts_ns[] = {0, INT64_MAX - duration_ns / 2, UINT64_MAX - duration_ns};
+	struct gt_report_meta meta = {.probe = "uprobe"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(starts_ns); i++)
+		for (uint32_t most = 1; most < 4000; most *= 5) {
+			struct gt_trace *trace = calloc(1, sizeof(*trace));
+			struct gt_trace *moved = calloc(1, sizeof(*moved));
+			struct gt_report report = {
+				.trace = trace, .meta = &meta, .page_slices = most};
+			struct gt_page_lanes lanes = {0}, moved_lanes = {0};
+			uint64_t by_ns = starts_ns[i] - ORIGIN;
+
+			assert_true(trace && moved);
+			seed = 5;
+			make_trace(trace, 1500);
+			seed = 5;
+			make_trace(moved, 1500);
+			assert_true(trace->end_ns - trace->start_ns <= duration_ns);
+			/* What has no length is in no page. */
+			trace->intervals.items[700].end_ns = trace->intervals.items[700].start_ns;
+			moved->intervals.items[700].end_ns = moved->intervals.items[700].start_ns;
+			move(moved, by_ns);
+			assert_int_equal(gt_page_lanes_find(&report, &lanes), 0);
+			report.trace = moved;
+			assert_int_equal(gt_page_lanes_find(&report, &moved_lanes), 0);
+			assert_int_equal(lanes.intervals.count, 1499);
+			assert_int_equal(lanes.quantum_ns, moved_lanes.quantum_ns);
+			/* Fewer than one of each there cannot be. */
+			assert_true(lanes.intervals.left + lanes.states.left <= GT_MAX(most, 2u));
+			check_moved(&lanes, &lanes.intervals, &moved_lanes, &moved_lanes.intervals,
+				    by_ns);
+			check_moved(&lanes, &lanes.states, &moved_lanes, &moved_lanes.states,
+				    by_ns);
+			gt_page_lanes_clear(&lanes);
+			gt_page_lanes_clear(&moved_lanes);
+			gt_trace_free(trace);
+			gt_trace_free(moved);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +342,7 @@ int main(void)
 		cmocka_unit_test(test_no_quantum_changes_nothing),
 		cmocka_unit_test(test_neighbours_are_merged),
 		cmocka_unit_test(test_shortest_quantum_that_does),
+		cmocka_unit_test(test_time_of_day_changes_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
