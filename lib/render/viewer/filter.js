@@ -231,7 +231,7 @@ export function clearFilter(timeline) {
  * How long the waits of the filter are in all, and how many.
  * @param {import('./timeline.js').WaitFilter} filter
  */
-export function sumFilter({ intervals, spans, waits }) {
+function sumFilter({ intervals, spans, waits }) {
 	let ns = 0;
 	let count = 0;
 	for (const span of spans)

@@ -29,7 +29,7 @@ const MOMENT = /^(\d{1,7})(?:\.(\d{1,9}))?s$/;
  * A moment to the nanosecond: 1.2s.
  * @param {number} ns
  */
-export function momentText(ns) {
+function momentText(ns) {
 	const digits = String(Math.round(ns)).padStart(NS_DIGITS + 1, '0');
 	const fraction = digits.slice(-NS_DIGITS).replace(/0+$/, '');
 	return digits.slice(0, -NS_DIGITS) + (fraction && '.' + fraction) + 's';
@@ -42,7 +42,7 @@ function readMoment(text) {
 }
 
 /** @param {{from: number, to: number}} range */
-export function timesText({ from, to }) {
+function timesText({ from, to }) {
 	return `${momentText(from)}-${momentText(to)}`;
 }
 
@@ -51,7 +51,7 @@ export function timesText({ from, to }) {
  * @param {string | null} text
  * @param {number} duration
  */
-export function readTimes(text, duration) {
+function readTimes(text, duration) {
 	const moments = (text ?? '').split('-').map(readMoment);
 	if (moments.length !== 2 || !(moments[0] < moments[1]) || moments[0] >= duration)
 		return null;

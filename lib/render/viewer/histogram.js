@@ -102,7 +102,7 @@ function formatRound(ns) {
  * others.
  * @param {Lengths[]} lists
  */
-export function binsOf(lists) {
+function binsOf(lists) {
 	const counts = addCounts(lists.map((list) => list.counts));
 	const least = counts.findIndex((count, bin) => bin > 0 && count > 0);
 	const first = least < 0 ? 0 : least;

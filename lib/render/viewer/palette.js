@@ -75,7 +75,7 @@ export function readColours() {
  * @param {number} other
  * @param {number} part of the first
  */
-export function blend(colour, other, part) {
+function blend(colour, other, part) {
 	let mixed = 0xff000000;
 	for (const shift of [0, 8, 16]) {
 		const value = ((colour >>> shift) & 0xff) * part + ((other >>> shift) & 0xff) * (1 - part);

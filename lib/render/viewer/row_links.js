@@ -4,7 +4,7 @@
 import { hiddenLanes, laneOrder, setHidden, setLaneOrder } from './rows.js';
 
 /** @param {string | null} text any @param {number} count of lanes */
-export function readLanes(text, count) {
+function readLanes(text, count) {
 	const places = (text ?? '').split(',').filter((part) => /^\d{1,6}$/.test(part)).map(Number);
 	return [...new Set(places)].filter((place) => place < count);
 }

@@ -41,7 +41,7 @@ export function tickLabel(time, step, duration) {
  * @param {number} time
  * @param {number} step
  */
-export function tickBase(time, step) {
+function tickBase(time, step) {
 	if (step >= 1e6)
 		return 0;
 	const group = step >= 1e3 ? 1e6 : 1e3;
@@ -49,7 +49,7 @@ export function tickBase(time, step) {
 }
 
 /** @param {number} time @param {number} unit */
-export function fullLabel(time, unit) {
+function fullLabel(time, unit) {
 	if (time >= 1e9)
 		return `${(time / 1e9).toFixed(unit === 1 ? 6 : 3)} s`;
 	return `${(time / 1e6).toFixed(unit === 1 ? 3 : 0)} ms`;
