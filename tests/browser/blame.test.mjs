@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { filterKey, filterTitle, findWaits, longestWaits, parseFilterKey } from '../../lib/render/viewer/filter.js';
@@ -12,8 +12,9 @@ import { addCounts, lengthsOf, quantile } from '../../lib/render/viewer/histogra
 import { KIND_WAIT, sumRange } from '../../lib/render/viewer/lanes.js';
 import { matrixOf, shortDuration } from '../../lib/render/viewer/matrix.js';
 import { roundly, verdict } from '../../lib/render/viewer/verdict.js';
-import { missing, openPage, startBrowser } from './chromium.mjs';
+import { missing } from './chromium.mjs';
 import { makePage, page, readPage, temporary } from './pages.mjs';
+import { suiteTabs } from './tabs.mjs';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
 const skip = makePage ? false : reason ?? false;
@@ -374,27 +375,7 @@ describe('blame: verdict', { skip }, () => {
 });
 
 describe('blame: page', { skip: reason ?? false }, () => {
-	/** @type {import('playwright-core').Browser} */
-	let browser;
-	before(async () => {
-		browser = await startBrowser();
-	});
-	after(() => browser?.close());
-
-	/**
-	 * @param {string} path
-	 * @param {import('./chromium.mjs').Options} options
-	 * @param {(tab: import('playwright-core').Page) => Promise<void>} use
-	 */
-	async function withPage(path, options, use) {
-		const opened = await openPage(browser, path, options);
-		try {
-			await use(opened.page);
-			assert.deepEqual(opened.complaints, []);
-		} finally {
-			await opened.close();
-		}
-	}
+	const withPage = suiteTabs();
 
 	/** @param {import('playwright-core').Page} tab */
 	const pressed = (tab) =>

@@ -4,14 +4,15 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { deflateSync, inflateSync } from 'node:zlib';
 
 import { KIND_HAS, KIND_WAIT, holdersDuring, intervalAt } from '../../lib/render/viewer/lanes.js';
-import { missing, openPage, startBrowser } from './chromium.mjs';
+import { missing } from './chromium.mjs';
 import { elementText, makePage, page, readPage, temporary } from './pages.mjs';
 import { laneTop, rowTop } from './rows.mjs';
+import { suiteTabs } from './tabs.mjs';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
 
@@ -125,29 +126,20 @@ function arrowsOf(tab) {
 }
 
 describe('lanes', { skip: reason ?? false }, () => {
-	/** @type {import('playwright-core').Browser} */
-	let browser;
-	before(async () => {
-		browser = await startBrowser();
-	});
-	after(() => browser?.close());
+	const withTab = suiteTabs({ height: 1300 });
 
 	/**
+	 * With the focus in the timeline.
 	 * @param {string} path
 	 * @param {import('./chromium.mjs').Options} options
-	 * @param {(tab: Tab) => Promise<void>} use
+	 * @param {import('./tabs.mjs').Use} use
 	 */
-	async function withPage(path, options, use) {
-		const opened = await openPage(browser, path, { height: 1300, ...options });
-		try {
-			await opened.page.focus('#plot');
-			await frame(opened.page);
-			await use(opened.page);
-			assert.deepEqual(opened.complaints, []);
-		} finally {
-			await opened.close();
-		}
-	}
+	const withPage = (path, options, use) =>
+		withTab(path, options, async (tab) => {
+			await tab.focus('#plot');
+			await frame(tab);
+			await use(tab);
+		});
 
 	/** A page whose timeline can be reached: what other parts of the page set in it, a test can set. */
 	function openedPage() {

@@ -4,13 +4,14 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
 import { KIND_HAS, sumRange } from '../../lib/render/viewer/lanes.js';
-import { missing, openPage, startBrowser } from './chromium.mjs';
+import { missing } from './chromium.mjs';
 import { makePage, offCpu, page, readPage, temporary } from './pages.mjs';
 import { laneTop, rowTop } from './rows.mjs';
+import { suiteTabs } from './tabs.mjs';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
 
@@ -52,28 +53,7 @@ function pixelsOf(tab, property, canvasId = 'pixels') {
 }
 
 describe('page', { skip: reason ?? false }, () => {
-	/** @type {import('playwright-core').Browser} */
-	let browser;
-	before(async () => {
-		browser = await startBrowser();
-	});
-	after(() => browser?.close());
-
-	/**
-	 * @param {string} path
-	 * @param {import('./chromium.mjs').Options} options
-	 * @param {(tab: import('playwright-core').Page) => Promise<void>} use
-	 */
-	async function withPage(path, options, use) {
-		const opened = await openPage(browser, path, options);
-		try {
-			await use(opened.page);
-			assert.deepEqual(opened.complaints, []);
-			assert.deepEqual(opened.requests.filter((url) => url !== 'data:,'), [pathToFileURL(path).href]);
-		} finally {
-			await opened.close();
-		}
-	}
+	const withPage = suiteTabs();
 
 	/**
 	 * @param {import('playwright-core').Page} tab

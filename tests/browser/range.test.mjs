@@ -4,14 +4,15 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { KIND_HAS, KIND_UNKNOWN, KIND_WAIT, makeIntervals } from '../../lib/render/viewer/lanes.js';
 import { countRange, rangeFigures } from '../../lib/render/viewer/range_figures.js';
 import { nextOrder, orderText, readOrder, sorted } from '../../lib/render/viewer/sort.js';
-import { missing, openPage, startBrowser } from './chromium.mjs';
+import { missing } from './chromium.mjs';
 import { makePage, page, readPage, temporary } from './pages.mjs';
+import { suiteTabs } from './tabs.mjs';
 
 const noPages = makePage ? false : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
 const noBrowser = noPages || (await missing()) || false;
@@ -272,27 +273,7 @@ describe('figures of a range', { skip: noPages }, () => {
 });
 
 describe('range, tables and links', { skip: noBrowser }, () => {
-	/** @type {import('playwright-core').Browser} */
-	let browser;
-	before(async () => {
-		browser = await startBrowser();
-	});
-	after(() => browser?.close());
-
-	/**
-	 * @param {string} path
-	 * @param {import('./chromium.mjs').Options} options
-	 * @param {(tab: Tab) => Promise<void>} use
-	 */
-	async function withPage(path, options, use) {
-		const opened = await openPage(browser, path, options);
-		try {
-			await use(opened.page);
-			assert.deepEqual(opened.complaints, []);
-		} finally {
-			await opened.close();
-		}
-	}
+	const withPage = suiteTabs();
 
 	/**
 	 * The values of a table, by row as they stand: of each column by its heading.
