@@ -133,6 +133,15 @@ describe('scale', { skip: reason ?? false }, () => {
 		assert.ok(texts.some((text) => /Merged slices/.test(text)), texts[0]);
 		for (const text of texts.filter((each) => /Merged/.test(each)))
 			assert.doesNotMatch(text, /Held meanwhile|lasts/);
+		/* So it is with who holds the GIL: merged slices of its threads are not at their places. */
+		const box = await tab.locator('#labels .gil-label').first().boundingBox();
+		const track = await tab.locator('#track').boundingBox();
+		assert.ok(box && track);
+		await tab.mouse.move(track.x + 200, box.y + box.height / 4);
+		await tab.locator('#hover:visible').waitFor();
+		const hover = (await tab.locator('#hover').textContent()) ?? '';
+		assert.match(hover, /GIL0x/);
+		assert.match(hover, /What is shorter than .* is not told apart/);
 		assert.deepEqual(complaints, []);
 		await close();
 	});

@@ -199,6 +199,18 @@ export function describeInterval(report, intervals, lanes, lane, interval) {
 }
 
 /**
+ * What is to be said of a length of time that may be of many slices, of a page that could not have them all.
+ * @param {import('./report.js').ReportMeta} report
+ * @param {number} length
+ */
+export function mergedHint(report, length) {
+	if (!isMerged(report, length))
+		return [];
+	const quantum = formatDuration(report.folded?.quantum_ns ?? 0);
+	return [make('div', 'hint', `What is shorter than ${quantum} is not told apart in this page.`)];
+}
+
+/**
  * What may be many, of a page that could not have them all.
  * @param {import('./report.js').ReportMeta} report
  * @param {import('./lanes.js').Lane} lane
@@ -213,11 +225,7 @@ function describeMerged(report, lane, swatch, text, start, end) {
 		line('thread', laneName(lane)),
 		line('together', formatDuration(end - start)),
 		line('around', formatMoment(start, end - start)),
-		make(
-			'div',
-			'hint',
-			`What is shorter than ${formatDuration(report.folded?.quantum_ns ?? 0)} is not told apart in this page.`,
-		),
+		...mergedHint(report, end - start),
 	];
 }
 

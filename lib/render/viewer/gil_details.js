@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What is said about a place of a GIL's lane: who holds it there, and who waits. */
 
-import { laneName, line } from './details.js';
+import { laneName, line, mergedHint } from './details.js';
 import { make } from './dom.js';
 import { formatCount, formatDuration, formatMoment, formatShare } from './format.js';
 import { isOf } from './gils.js';
@@ -147,6 +147,7 @@ export function describeGil(timeline, gilLane, from, to) {
 				line('since', formatMoment(free.from, (free.to - free.from) / 100)),
 				line('GIL', address),
 				...describeWaiters(gilLane, intervals, middle),
+				...mergedHint(report, free.to - free.from),
 			],
 		};
 	}
@@ -160,6 +161,7 @@ export function describeGil(timeline, gilLane, from, to) {
 				line('since', formatMoment(intervals.start[hold], length / 100)),
 				line('GIL', address),
 				...describeWaiters(gilLane, intervals, middle),
+				...mergedHint(report, length),
 			],
 		};
 	}
@@ -189,5 +191,5 @@ export function describeGil(timeline, gilLane, from, to) {
 		nodes.push(line(`${holders.length - MOST_THREADS} more`, share(sum(holders.slice(MOST_THREADS)))));
 	if (length - sum(holders) >= 1)
 		nodes.push(line('nobody', share(length - sum(holders))));
-	return { nodes };
+	return { nodes: [...nodes, ...mergedHint(report, length)] };
 }
