@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { missing, openPage, startBrowser } from './chromium.mjs';
 import { makePage, page } from './pages.mjs';
+import { verdict } from '../../lib/render/viewer/verdict.js';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson configure -Dtests=enabled)';
 
@@ -95,6 +96,47 @@ describe('tables', { skip: reason ?? false }, () => {
 			assert.equal(await tab.locator('#table-choice').isVisible(), false);
 			assert.deepEqual(await seen(tab), [false, true]);
 			assert.equal(await tab.locator('#states-title').isVisible(), true);
+		});
+	});
+
+	test('long holds are not blamed on C code when a CPU was missing', () => {
+		/** @type {import('../../lib/render/viewer/report.js').Summary} */
+		const summary = JSON.parse(JSON.stringify(page('states').summary));
+		const holds = { holds: [], waits: [], hold_p50_ns: 0, hold_max_ns: 0, hold_half_ns: 20e6 };
+		/** @param {{running_ns: number, runnable_ns: number} | null} state */
+		const say = (state) => {
+			for (const thread of summary.processes.flatMap(({ threads }) => threads)) {
+				thread.wait_max_ns = 1e9;
+				thread.state = state && { ...state, sleep_ns: 0, sleep_gil_ns: 0, disk_ns: 0, unknown_ns: 0 };
+			}
+			return verdict(summary, summary.processes, () => holds).join(' ');
+		};
+		const starved = say({ running_ns: 60, runnable_ns: 40 });
+		assert.match(starved, /bursts of about 20.ms\. For 40.% of the time in which it could have run, it had no CPU\./);
+		assert.doesNotMatch(starved, /C code/);
+		assert.match(say({ running_ns: 99, runnable_ns: 1 }), /longer holds are mostly C code that does not\./);
+		assert.match(say(null), /longer holds are C code that does not, or had no CPU meanwhile\./);
+	});
+
+	test('the longest parts of waits name the holder whose they are', async () => {
+		await withPage(page('lossy').path, {}, async (tab) => {
+			await tab.evaluate("location.hash = '#waits=4200.*-4205'");
+			await tab.waitForSelector('#longest-title:has-text("Longest parts of waits")');
+			const said = await tab.locator('#longest-list .who').allInnerTexts();
+			assert.ok(said.length > 3);
+			for (const text of said)
+				assert.match(text, /for\s*heartbeat$/);
+		});
+	});
+
+	test('the timeline has the focus of a label that is scrolled away', async () => {
+		await withPage(page('many').path, {}, async (tab) => {
+			await tab.locator('#labels .lane').first().hover();
+			await tab.locator('#labels .make-thin').first().click();
+			await tab.locator('#scroller').evaluate((scroller) => {
+				scroller.scrollTop = 3000;
+			});
+			await tab.waitForFunction(() => document.activeElement?.id === 'plot', undefined, { timeout: 3000 });
 		});
 	});
 
