@@ -277,7 +277,7 @@ describe('blame: verdict', { skip }, () => {
 			say(),
 			'“a”, “b”, “c” and “d” spent 90 % of their lives waiting for the GIL. ' +
 				'For 97 % of that time “hog” held it, mostly in bursts of about 40 ms. ' +
-				'Python code lets go after 5 ms when asked to: longer holds are mostly C code that does not.',
+				'Python code lets go after 5 ms when asked to: longer holds are C code that does not, or had no CPU meanwhile.',
 		);
 	});
 

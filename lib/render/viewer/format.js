@@ -22,7 +22,8 @@ export function formatDuration(ns) {
 		return '0';
 	const size = Math.abs(ns);
 	for (const [scale, unit] of UNITS) {
-		if (size < scale && scale > 1)
+		/* Not 1000.0 of the unit below. */
+		if (size < 0.99995 * scale && scale > 1)
 			continue;
 		const value = ns / scale;
 		const digits = scale === 1 ? 0 : size >= 100 * scale ? 1 : size >= 10 * scale ? 2 : 3;

@@ -4,7 +4,7 @@
 import { byId, make } from './dom.js';
 import { formatCommand, formatCount, formatDate, formatDuration, visibleText } from './format.js';
 import { watchesGil } from './report.js';
-import { verdict } from './verdict.js';
+import { roundly, verdict } from './verdict.js';
 
 /** @type {Record<string, string>} */
 const FOUND_BY = {
@@ -49,7 +49,7 @@ function facts(report) {
 		['Flight recorder', summary.kept_ns ? `the newest ${formatDuration(summary.kept_ns)}` : null],
 		[
 			'Cost of probing',
-			summary.probe_cost_ns === null ? null : `about ${formatDuration(summary.probe_cost_ns)}`,
+			summary.probe_cost_ns === null ? null : `about ${roundly(summary.probe_cost_ns)}`,
 		],
 		['Lost', summary.lost === 0 ? (watched ? 'none' : null) : formatCount(summary.lost)],
 		['Inferred', summary.inferred === 0 ? (watched ? 'none' : null) : formatCount(summary.inferred)],

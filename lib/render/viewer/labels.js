@@ -64,10 +64,20 @@ export function placeLabels(timeline, from, to) {
 	}
 	for (const [key, element] of labels.elements)
 		if (elements.get(key) !== element)
-			element.remove();
+			removeLabel(element);
 	labels.elements = elements;
 	labels.stale = false;
 	byId('lanes').style.height = timeline.height + 'px';
+}
+
+/**
+ * The timeline has the focus that a label had: keys go on working when it is scrolled away.
+ * @param {HTMLElement} element
+ */
+function removeLabel(element) {
+	if (element.contains(document.activeElement))
+		byId('plot').focus({ preventScroll: true });
+	element.remove();
 }
 
 /**
@@ -81,7 +91,7 @@ export function forgetLabels(timeline, kind) {
 		const element = row.kind === kind && labels.elements.get(row.key);
 		if (!element)
 			continue;
-		element.remove();
+		removeLabel(element);
 		labels.elements.delete(row.key);
 	}
 	labels.stale = true;

@@ -4,7 +4,7 @@
 import { chooseInterval, chooseLane } from './choose.js';
 import { onChange } from './changes.js';
 import { byId, make } from './dom.js';
-import { besideWait, longestWaits } from './filter.js';
+import { besideWait, longestWaits, parseFilterKey } from './filter.js';
 import { formatDuration, formatMoment } from './format.js';
 import { holdersDuring } from './lanes.js';
 import { nameElement, threadNames } from './thread_names.js';
@@ -61,13 +61,17 @@ export function showLongest(timeline) {
 	const fill = () => {
 		const list = byId('longest-list');
 		const waits = longestWaits(timeline, MOST_LONGEST);
+		/* Of a wait, the filter shows what was for one holder: that is told, and not who held it longest. */
+		const part = parseFilterKey(timeline.filter?.key ?? '')?.holder ?? '*';
 		list.replaceChildren();
+		byId('longest-title').textContent = part === '*' ? 'Longest waits' : 'Longest parts of waits';
 		byId('longest').hidden = waits.length === 0;
 		for (const wait of waits) {
 			if (!intervals)
 				return;
 			const { lane } = wait;
-			const [holder] = holdersDuring(intervals, lanes, lane, wait.wait);
+			const [most] = holdersDuring(intervals, lanes, lane, wait.wait);
+			const holder = part === '*' ? (most?.lane?.thread.tid ?? null) : part === 'none' ? null : part;
 			const start = intervals.start[wait.wait];
 			const { pid } = lane.process;
 			const button = make(
@@ -80,7 +84,7 @@ export function showLongest(timeline) {
 					'who',
 					nameElement(nameOf(pid, lane.thread.tid)),
 					make('span', '', 'for'),
-					nameElement(nameOf(pid, holder?.lane?.thread.tid ?? null)),
+					nameElement(nameOf(pid, holder)),
 				),
 			);
 			button.type = 'button';

@@ -33,6 +33,7 @@ import { afterPaint, inSlices } from './slices.js';
 import { readStacks } from './stacks.js';
 import { orderText, readOrder } from './sort.js';
 import { listenToChoice, setOrder, showTables } from './table.js';
+import { listenToTableChoice } from './table_choice.js';
 import { makeTimeline, showMemory } from './timeline.js';
 
 /** @param {string} text */
@@ -45,11 +46,12 @@ function giveUp(text) {
 
 /**
  * Lets links tell the view, the range, the thread, the waits that are shown, which rows are hidden, and how
- * rows and tables are sorted.
+ * rows and tables are sorted, and which table is seen.
  * @param {import('./timeline.js').Timeline} timeline
  * @param {import('./table.js').ThreadTable[]} tables
+ * @param {ReturnType<typeof listenToTableChoice>} tableChoice
  */
-function linkTables(timeline, tables) {
+function linkTables(timeline, tables, tableChoice) {
 	const names = ['sort', 'sort-states'];
 	const tell = listenToLinks(timeline, [
 		{
@@ -63,7 +65,9 @@ function linkTables(timeline, tables) {
 			write: () => orderText(table.order),
 			read: (/** @type {string | null} */ text) => setOrder(table, readOrder(text)),
 		})),
+		tableChoice,
 	]);
+	tableChoice.onChange = tell;
 	for (const table of tables)
 		table.onOrder = tell;
 }
@@ -89,6 +93,7 @@ async function start() {
 	for (const id of ['blame', 'timeline'])
 		byId(id).hidden = true;
 	const { tables, more } = showTables(report, choose);
+	const tableChoice = listenToTableChoice(report);
 	await afterPaint();
 
 	await inSlices(more);
@@ -106,7 +111,7 @@ async function start() {
 	listenToChoice(made, tables);
 
 	await documentEnd();
-	await finish(made, tables);
+	await finish(made, tables, tableChoice);
 	document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 
@@ -122,8 +127,9 @@ async function documentEnd() {
  * Decodes what is in the columns.
  * @param {import('./timeline.js').Timeline} timeline
  * @param {import('./table.js').ThreadTable[]} tables
+ * @param {ReturnType<typeof listenToTableChoice>} tableChoice
  */
-async function finish(timeline, tables) {
+async function finish(timeline, tables, tableChoice) {
 	const { report, lanes } = timeline;
 	if (!isWhole()) {
 		giveUp('This page is cut off: the file is not complete, and its timeline cannot be shown. The table is.');
@@ -140,7 +146,7 @@ async function finish(timeline, tables) {
 		/* Of what has been selected meanwhile, the figures can be told now. */
 		if (timeline.selection)
 			tellChange(timeline, 'selection');
-		linkTables(timeline, tables);
+		linkTables(timeline, tables, tableChoice);
 		drawFrame(timeline);
 		sumGils(timeline, intervals);
 		showLongest(timeline);

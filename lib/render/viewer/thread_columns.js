@@ -117,7 +117,12 @@ const TOTAL = {
 	className: 'number',
 	title: 'how long it lived',
 	value: (figures) => figures.total_ns,
-	cell: ({ total_ns }) => numberCell(total_ns === 0 ? '–' : formatDuration(total_ns), total_ns),
+	cell: ({ total_ns, isSum }) => {
+		const element = numberCell(total_ns === 0 ? '–' : formatDuration(total_ns), total_ns);
+		if (isSum)
+			element.title = 'how long its threads lived, all together';
+		return element;
+	},
 };
 
 /** @type {[string, string, 'has_gil_ns' | 'gil_wait_ns' | 'no_gil_ns' | 'unknown_ns', string][]} kind, heading, key, explanation */

@@ -101,8 +101,13 @@ export function makeTimeline(report, lanes) {
 	};
 	byId('legend-states').hidden = report.states === undefined;
 	byId('keys-states').hidden = report.states === undefined;
-	for (const id of ['legend-gil', 'corner-waits', 'sort-rows'])
+	for (const id of ['legend-gil', 'corner-waits', 'sort-rows', 'keys-intervals', 'keys-waits'])
 		byId(id).hidden = !hasGil;
+	if (!hasGil)
+		byId('plot').ariaLabel =
+			'Timeline of being on and off CPU, one lane a thread. Plus and minus zoom, left and right pan, up and ' +
+			'down choose a thread, j and k go to its state before and after, slash finds a thread, the question ' +
+			'mark tells all keys.';
 	showLegend(timeline);
 	fitView(timeline);
 	layRows(timeline);

@@ -18,6 +18,9 @@ const MOST_TURNS = 3;
 /* A thread that runs Python code is asked for the GIL after this time, unless told otherwise. */
 const SWITCH_NS = 5e6;
 
+/* Who has no CPU for this part of the time in which it could run, is slow for that reason. */
+const STARVED = 0.25;
+
 const WORDS = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
 
 /** @typedef {import('./report.js').Thread} Thread */
@@ -213,9 +216,7 @@ function holderSentences(summary, process, waiters, holdsOf) {
 		const bursts = half > 0 ? `, mostly in bursts of about ${roundly(half)}` : '';
 		return [
 			`${during(held, all)} ${calls(process, top)} held it${bursts}.`,
-			...(half >= 2 * SWITCH_NS
-				? ['Python code lets go after 5\u202fms when asked to: longer holds are mostly C code that does not.']
-				: []),
+			...(half >= 2 * SWITCH_NS ? longHoldSentences(process.threads.find(({ tid }) => tid === top)) : []),
 		];
 	}
 	const turns = holders.slice(0, MOST_TURNS).map(([tid]) => burst(tid));
@@ -243,6 +244,20 @@ function holderSentences(summary, process, waiters, holdsOf) {
 	).length;
 	const count = busy > 1 ? busy : holders.length;
 	return [`${capital(inWords(count))} threads took turns${long}: no single one of them is to blame.`];
+}
+
+/**
+ * Why a thread holds the GIL for longer than Python code does when somebody waits.
+ * @param {Thread | undefined} thread
+ * @returns {string[]}
+ */
+function longHoldSentences(thread) {
+	const state = thread?.state;
+	const wanted = state ? state.running_ns + state.runnable_ns : 0;
+	if (state && state.runnable_ns >= STARVED * wanted && wanted > 0)
+		return [`For ${percent(state.runnable_ns, wanted)} of the time in which it could have run, it had no CPU.`];
+	const because = state ? 'mostly C code that does not' : 'C code that does not, or had no CPU meanwhile';
+	return [`Python code lets go after 5\u202fms when asked to: longer holds are ${because}.`];
 }
 
 /**
