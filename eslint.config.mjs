@@ -2,7 +2,7 @@ import js from '@eslint/js';
 
 const browser = [
 	'document', 'window', 'getComputedStyle', 'matchMedia', 'requestAnimationFrame', 'performance',
-	'DecompressionStream', 'ResizeObserver', 'ImageData', 'setTimeout', 'clearTimeout', 'atob',
+	'DecompressionStream', 'TextDecoder', 'ResizeObserver', 'ImageData', 'setTimeout', 'clearTimeout', 'atob',
 	'HTMLElement', 'Element', 'Node', 'devicePixelRatio', 'URLSearchParams', 'location', 'history',
 	'Blob', 'Response',
 ];

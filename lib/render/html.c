@@ -13,6 +13,7 @@
 
 #include "base/time.h"
 #include "render/columns.h"
+#include "render/page_blame.h"
 #include "render/page_lanes.h"
 #include "render/page_memory.h"
 #include "render/page_stacks.h"
@@ -21,10 +22,6 @@
 #include "render/viewer/pieces.h"
 
 #define PAGE_FORMAT 2
-
-/* All pairs of 200 threads. Of more threads, the pairs alone would keep the page from being seen.
- */
-#define MOST_BLAME 40000
 
 /* The places of the trace's processes in the summary, which keeps their order. */
 static uint32_t *find_places(const struct gt_report *report)
@@ -216,17 +213,6 @@ static int page_make(const struct gt_report *report, struct page *page)
 	return gt_page_memory_make(report, &page->memory);
 }
 
-/* Of whom kept whom waiting, what is too small to be in the page. */
-static json_t *describe_blame_left(const struct gt_stats *stats)
-{
-	uint64_t ns = 0;
-
-	for (uint32_t i = MOST_BLAME; i < stats->blame.count; i++)
-		ns += stats->blame.items[i].ns;
-	return json_pack("{s:I, s:I}", "pairs", (json_int_t)stats->blame.count - MOST_BLAME, "ns",
-			 (json_int_t)ns);
-}
-
 /* The summary, and what the page needs besides it. */
 static json_t *describe_page(const struct gt_report *report, const struct page *page)
 {
@@ -246,8 +232,7 @@ static json_t *describe_page(const struct gt_report *report, const struct page *
 		gt_json_text(meta->python_version), "build_id", gt_json_text(meta->python_build_id),
 		"duration_ns", (json_int_t)gt_ns_since(trace->end_ns, trace->start_ns), "lanes",
 		describe_lanes(report, lanes, places), "gils", describe_gils(trace), "intervals",
-		(json_int_t)lanes->intervals.left, "summary",
-		gt_summary_json_new(report, MOST_BLAME));
+		(json_int_t)lanes->intervals.left, "summary", gt_summary_json_new(report, 0));
 	if (trace->has_states) {
 		gt_json_set(&object, "states", gt_json_integer(lanes->states.left));
 		gt_json_set(&object, "state_kinds", describe_states(report, lanes));
@@ -258,8 +243,10 @@ static json_t *describe_page(const struct gt_report *report, const struct page *
 				      (json_int_t)lanes->quantum_ns, "intervals",
 				      (json_int_t)lanes->intervals.merged, "states",
 				      (json_int_t)lanes->states.merged));
-	if (report->stats->blame.count > MOST_BLAME)
-		gt_json_set(&object, "blame_left", describe_blame_left(report->stats));
+	if (gt_page_blame_describe(report, places, &object) < 0) {
+		json_decref(object);
+		return NULL;
+	}
 	gt_page_stacks_describe(&page->stacks, &object);
 	gt_page_memory_describe(&page->memory, places, &object);
 	return object;

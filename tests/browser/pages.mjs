@@ -115,9 +115,9 @@ export async function readPage(html) {
 	const { makeLanes, readIntervals, readStates } = await import('../../lib/render/viewer/lanes.js');
 	const { readStacks } = await import('../../lib/render/viewer/stacks.js');
 	const { readMemory } = await import('../../lib/render/viewer/memory.js');
+	const { parseReport } = await import('../../lib/render/viewer/report.js');
 	const { readFlame } = await import('../../lib/render/viewer/flame.js');
-	/** @type {import('../../lib/render/viewer/report.js').ReportMeta} */
-	const report = JSON.parse(elementText(html, 'report'));
+	const report = parseReport(elementText(html, 'report'));
 	const lanes = makeLanes(report);
 	/* All that columns.js asks of a document. */
 	Object.assign(globalThis, {

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 
 import { KIND_HAS, KIND_UNKNOWN, KIND_WAIT, addSums, isMerged } from '../../lib/render/viewer/lanes.js';
+import { parseReport } from '../../lib/render/viewer/report.js';
 import { missing, openPage, startBrowser } from './chromium.mjs';
 import { elementText, largePage, makePage, page, readPage } from './pages.mjs';
 
@@ -162,20 +163,20 @@ describe('scale', { skip: reason ?? false }, () => {
 
 	test('two thousand threads', async () => {
 		const path = largePage('crowd', 20000);
-		const report = JSON.parse(elementText(readFileSync(path, 'utf8'), 'report'));
+		const report = parseReport(elementText(readFileSync(path, 'utf8'), 'report'));
 		const { page: tab, complaints, close } = await openPage(browser, path, { script: WATCH });
 		const firsts = await tab.evaluate('firsts');
 
 		assert.equal(report.summary.blame.length, 40000);
 		assert.equal(
 			report.summary.blame.reduce((/** @type {number} */ sum, /** @type {any} */ { ns }) => sum + ns, 0) +
-				report.blame_left.ns,
+				(report.blame_left?.ns ?? 0),
 			report.summary.processes[0].threads.reduce(
 				(/** @type {number} */ sum, /** @type {any} */ thread) => sum + thread.gil_wait_ns,
 				0,
 			),
 		);
-		assert.ok(firsts.rows > 30 && firsts.rows < 100, `${firsts.rows} rows at first`);
+		assert.ok(firsts.rows > 12 && firsts.rows < 40, `${firsts.rows} rows at first`);
 		assert.equal(firsts.labels, 0);
 		assert.equal(await tab.locator('#threads tbody').count(), 1);
 		const values = await tab

@@ -4,6 +4,10 @@
  * little-endian base-128 varints in base64, in a comment within an element of its own.
  */
 
+import { pause } from './slices.js';
+
+/* So long the page does not answer meanwhile. */
+const MOST_BUSY_MS = 40;
 const SLICE_CHARACTERS = 1 << 20; /* a multiple of four: a slice of base64 stands alone */
 
 /** @param {string} text */
@@ -115,11 +119,16 @@ export async function readColumn(name, values) {
 	const varints = varintReader(values);
 	const drain = async () => {
 		const reader = inflate.readable.getReader();
+		let rested = performance.now();
 		for (;;) {
 			const { done, value } = await reader.read();
 			if (done)
 				break;
 			varints.read(value);
+			if (performance.now() - rested < MOST_BUSY_MS)
+				continue;
+			await pause();
+			rested = performance.now();
 		}
 		varints.end();
 	};

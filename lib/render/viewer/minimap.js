@@ -29,10 +29,16 @@ export function showMinimap(timeline) {
 	draw();
 }
 
+/**
+ * Of the map, in pixels of CSS: to ask for it in each frame would have the page laid out twice.
+ * @type {WeakMap<import('./timeline.js').Timeline, number>}
+ */
+const mapWidths = new WeakMap();
+
 /** @param {import('./timeline.js').Timeline} timeline */
 function placeFrame(timeline) {
 	const { view } = timeline;
-	const width = byId('minimap').clientWidth;
+	const width = mapWidths.get(timeline) ?? byId('minimap').clientWidth;
 	const from = (view.from / view.duration) * width || 0;
 	const to = (view.to / view.duration) * width || width;
 	const frame = byId('minimap-frame');
@@ -132,6 +138,7 @@ function drawMinimap(timeline) {
 	const height = Math.max(1, Math.round(box.clientHeight * scale));
 	if (!context)
 		return;
+	mapWidths.set(timeline, box.clientWidth);
 	canvas.width = width;
 	canvas.height = height;
 	canvas.style.width = width / scale + 'px';

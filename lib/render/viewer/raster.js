@@ -169,8 +169,15 @@ export function makeRaster(width, height, scale, palette, buffer, looks = []) {
  */
 export function fillPlain(raster, x0, y0, x1, y1, colour) {
 	const { pixels, width } = raster;
-	for (let y = y0; y < y1; y++)
-		pixels.fill(colour, y * width + x0, y * width + x1);
+	if (x1 - x0 > 16) {
+		for (let y = y0; y < y1; y++)
+			pixels.fill(colour, y * width + x0, y * width + x1);
+		return;
+	}
+	/* To call fill() takes longer than a few pixels. */
+	for (let x = x0; x < x1; x++)
+		for (let y = y0, at = y0 * width + x; y < y1; y++, at += width)
+			pixels[at] = colour;
 }
 
 /**

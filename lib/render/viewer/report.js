@@ -149,10 +149,35 @@
  * @property {{process: number, points: number}[]} [memory] of the summary's processes, when it is known
  */
 
+/**
+ * The report out of its JSON, in which blame has four numbers an entry instead of names: the process; of its
+ * threads the waiter and, plus one, the holder, 0 being nobody; and by how much the entry before is greater.
+ * @param {string} text
+ * @returns {ReportMeta}
+ */
+export function parseReport(text) {
+	const report = JSON.parse(text);
+	/** @type {number[]} */
+	const numbers = report.blame;
+	/** @type {Summary} */
+	const summary = report.summary;
+	for (let i = 0, ns = 0; i < numbers.length; i += 4) {
+		const { pid, threads } = summary.processes[numbers[i]];
+		const holder = numbers[i + 2];
+		ns = i === 0 ? numbers[3] : ns - numbers[i + 3];
+		summary.blame.push({
+			pid,
+			waiter: threads[numbers[i + 1]].tid,
+			holder: holder === 0 ? null : threads[holder - 1].tid,
+			ns,
+		});
+	}
+	return report;
+}
+
 /** @returns {ReportMeta} */
 export function readReport() {
-	const element = document.getElementById('report');
-	return JSON.parse(element?.textContent ?? 'null');
+	return parseReport(document.getElementById('report')?.textContent ?? 'null');
 }
 
 /**

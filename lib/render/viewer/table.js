@@ -13,8 +13,10 @@ import { nextOrder, sorted } from './sort.js';
 import { addFigures, gilColumns, stateColumns } from './thread_columns.js';
 import { matchesThread } from './thread_match.js';
 
-/* More than a screen has room for: these are there when the page is painted first. */
-const FIRST_ROWS = 60;
+/* As many rows as there is room for at first, see .table-scroll, are there when the page is painted first. */
+const LEAST_ROW_HEIGHT = 20; /* in pixels of CSS */
+const LEAST_BOX_HEIGHT = 180;
+const BOX_SHARE = 0.36; /* of the window's height */
 
 /** @typedef {import('./report.js').Thread} Thread */
 /** @typedef {import('./report.js').Process} Process */
@@ -134,7 +136,7 @@ function makeTable(element, columns, processes, figuresOf, choose) {
 		const heading = makeHeading(table, process, figures);
 		table.groups.push({ process, figures, body: make('tbody', ''), heading, rows });
 	}
-	let room = FIRST_ROWS;
+	let room = Math.ceil(Math.max(LEAST_BOX_HEIGHT, BOX_SHARE * window.innerHeight) / LEAST_ROW_HEIGHT);
 	for (const { body, heading, rows } of table.groups) {
 		const first = rows.slice(0, room);
 		for (const row of first)

@@ -11,8 +11,19 @@
 	}
 	const packed = atob(document.getElementById('viewer')?.textContent ?? '');
 	const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
-	const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+	const inflate = new DecompressionStream('deflate');
+	const writer = inflate.writable.getWriter();
+	const reader = inflate.readable.getReader();
+	const decoder = new TextDecoder();
 	const script = document.createElement('script');
-	script.textContent = await new Response(unpacked).text();
+	/* None of this waits for anything but itself: the script runs before more of the document is read. */
+	void writer.write(bytes).catch(() => {});
+	void writer.close().catch(() => {});
+	for (;;) {
+		const { done, value } = await reader.read();
+		if (done)
+			break;
+		script.append(decoder.decode(value, { stream: true }));
+	}
 	document.body.append(script);
 })();
