@@ -23,9 +23,14 @@ def test_ends_disturb_no_other_cpu(giltrace, some_interpreter):
     (process,) = summary["processes"]
     threads = process["threads"]
     assert len(threads) == result.facts["ended"] + 3
+    astray = []
     for thread in threads:
         assert thread["state"]["unknown_ns"] == 0
         # Told by two ways that know nothing of one another. The counter counts what it takes to
         # tell of a switch as well.
         clock_ns, running_ns = thread["counters"]["task_clock_ns"], thread["state"]["running_ns"]
-        assert 0.9 * running_ns - 1e6 <= clock_ns <= 1.5 * running_ns + 1e6
+        if not 0.9 * running_ns - 1e6 <= clock_ns <= 1.5 * running_ns + 1e6:
+            astray.append((running_ns, clock_ns))
+    # When the kernel has taken a thread's events away, it tells of no switch any more, but only then
+    # of the end: one that has to wait in between seems to run.
+    assert len(astray) <= 0.01 * len(threads), astray
