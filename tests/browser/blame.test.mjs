@@ -13,17 +13,11 @@ import { KIND_WAIT, sumRange } from '../../lib/render/viewer/lanes.js';
 import { matrixOf, shortDuration } from '../../lib/render/viewer/matrix.js';
 import { roundly, verdict } from '../../lib/render/viewer/verdict.js';
 import { missing } from './chromium.mjs';
-import { makePage, page, readPage, temporary } from './pages.mjs';
+import { cannotRecord, makePage, page, readPage, temporary } from './pages.mjs';
 import { suiteTabs } from './tabs.mjs';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
 const skip = makePage ? false : reason ?? false;
-const cannotRecord = !process.env.GILTRACE
-	? 'GILTRACE does not name the program to record with'
-	: process.getuid?.() !== 0
-		? 'recording needs root'
-		: false;
-
 /** @typedef {import('../../lib/render/viewer/report.js').Summary} Summary */
 /** @typedef {import('../../lib/render/viewer/report.js').Thread} Thread */
 

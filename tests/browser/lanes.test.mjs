@@ -10,17 +10,11 @@ import { deflateSync, inflateSync } from 'node:zlib';
 
 import { KIND_HAS, KIND_WAIT, holdersDuring, intervalAt } from '../../lib/render/viewer/lanes.js';
 import { missing } from './chromium.mjs';
-import { elementText, makePage, page, readPage, temporary } from './pages.mjs';
+import { cannotRecord, elementText, makePage, page, readPage, temporary } from './pages.mjs';
 import { laneTop, rowTop } from './rows.mjs';
 import { suiteTabs } from './tabs.mjs';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
-
-const cannotRecord = !process.env.GILTRACE
-	? 'GILTRACE does not name the program to record with'
-	: process.getuid?.() !== 0
-		? 'recording needs root'
-		: false;
 
 /** @typedef {import('playwright-core').Page} Tab */
 /** @typedef {{x: number, y: number, width: number, height: number}} Box */

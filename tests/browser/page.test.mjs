@@ -9,17 +9,11 @@ import { fileURLToPath } from 'node:url';
 
 import { KIND_HAS, sumRange } from '../../lib/render/viewer/lanes.js';
 import { missing } from './chromium.mjs';
-import { makePage, offCpu, page, readPage, temporary } from './pages.mjs';
+import { cannotRecord, makePage, offCpu, page, readPage, temporary } from './pages.mjs';
 import { laneTop, rowTop } from './rows.mjs';
 import { suiteTabs } from './tabs.mjs';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
-
-const cannotRecord = !process.env.GILTRACE
-	? 'GILTRACE does not name the program to record with'
-	: process.getuid?.() !== 0
-		? 'recording needs root'
-		: false;
 
 /** @param {import('playwright-core').Page} tab */
 async function range(tab) {

@@ -25,6 +25,13 @@ function findProgram() {
 
 export const makePage = findProgram();
 
+/** Why nothing can be recorded here; false when it can. */
+export const cannotRecord = !process.env.GILTRACE
+	? 'GILTRACE does not name the program to record with'
+	: process.getuid?.() !== 0
+		? 'recording needs root'
+		: false;
+
 /** @typedef {{path: string, html: string, summary: import('../../lib/render/viewer/report.js').Summary}} Page */
 /** @type {Map<string, Page>} */
 const pages = new Map();

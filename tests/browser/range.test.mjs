@@ -11,17 +11,11 @@ import { KIND_HAS, KIND_UNKNOWN, KIND_WAIT, makeIntervals } from '../../lib/rend
 import { countRange, rangeFigures } from '../../lib/render/viewer/range_figures.js';
 import { nextOrder, orderText, readOrder, sorted } from '../../lib/render/viewer/sort.js';
 import { missing } from './chromium.mjs';
-import { makePage, page, readPage, temporary } from './pages.mjs';
+import { cannotRecord, makePage, page, readPage, temporary } from './pages.mjs';
 import { suiteTabs } from './tabs.mjs';
 
 const noPages = makePage ? false : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
 const noBrowser = noPages || (await missing()) || false;
-const cannotRecord = !process.env.GILTRACE
-	? 'GILTRACE does not name the program to record with'
-	: process.getuid?.() !== 0
-		? 'recording needs root'
-		: false;
-
 /** @typedef {import('../../lib/render/viewer/range_figures.js').Data} Data */
 /** @typedef {import('../../lib/render/viewer/thread_columns.js').Figures} Figures */
 /** @typedef {import('../../lib/render/viewer/report.js').Thread} Thread */
