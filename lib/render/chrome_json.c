@@ -250,7 +250,7 @@ static int write_stacks(const struct gt_report *report, bool *is_used, struct gt
 int gt_render_chrome_json(const struct gt_report *report, struct gt_sink *sink)
 {
 	struct event_list events = {.sink = sink};
-	_cleanup_(json_decrefp) json_t *object = gt_summary_json_new(report, UINT32_MAX);
+	_cleanup_(json_decrefp) json_t *object = gt_summary_json_new(report, true);
 	_cleanup_free_ char *summary = object ? json_dumps(object, JSON_COMPACT) : NULL;
 	_cleanup_free_ bool *is_used =
 		calloc(report->stacks ? report->stacks->stacks.count : 1, sizeof(*is_used));

@@ -35,6 +35,22 @@ static uint32_t *find_places(const struct gt_report *report)
 	return places;
 }
 
+/* The places of the trace's threads among those of their processes, likewise. */
+static uint32_t *find_thread_places(const struct gt_trace *trace)
+{
+	uint32_t *places = calloc((size_t)trace->threads.count + 1, sizeof(*places));
+	_cleanup_free_ uint32_t *counts =
+		calloc((size_t)trace->processes.count + 1, sizeof(*counts));
+
+	if (!places || !counts) {
+		free(places);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < trace->threads.count; i++)
+		places[i] = counts[trace->threads.items[i].process]++;
+	return places;
+}
+
 /* A list of pairs of a name and a figure. */
 static void append_figure(json_t **list, const char *name, json_t *figure)
 {
@@ -100,19 +116,13 @@ static json_t *describe_holds(const struct gt_thread_stats *stats)
 
 /* Lanes name their process and thread by their places in the summary. */
 static json_t *describe_lanes(const struct gt_report *report, const struct gt_page_lanes *lanes,
-			      const uint32_t *processes)
+			      const uint32_t *processes, const uint32_t *threads)
 {
 	const struct gt_trace *trace = report->trace;
 	json_auto_t *list = json_array();
-	_cleanup_free_ uint32_t *places = calloc((size_t)trace->threads.count + 1, sizeof(*places));
-	_cleanup_free_ uint32_t *threads =
-		calloc((size_t)trace->processes.count + 1, sizeof(*threads));
 
-	if (!list || !places || !threads)
+	if (!list)
 		return NULL;
-	for (uint32_t i = 0; i < trace->threads.count; i++)
-		places[i] = threads[trace->threads.items[i].process]++;
-
 	for (uint32_t i = 0; i < lanes->count; i++) {
 		uint32_t index = lanes->threads[i];
 		const struct gt_thread *thread = &trace->threads.items[index];
@@ -121,7 +131,7 @@ static json_t *describe_lanes(const struct gt_report *report, const struct gt_pa
 		json_t *lane = json_object();
 
 		gt_json_set(&lane, "process", gt_json_integer(processes[thread->process]));
-		gt_json_set(&lane, "thread", gt_json_integer(places[index]));
+		gt_json_set(&lane, "thread", gt_json_integer(threads[index]));
 		gt_json_set(&lane, "start_ns", gt_json_integer(start_ns));
 		gt_json_set(&lane, "end_ns", gt_json_integer(end_ns));
 		gt_json_set(&lane, "intervals", gt_json_integer(lanes->intervals.lengths[index]));
@@ -221,9 +231,10 @@ static json_t *describe_page(const struct gt_report *report, const struct page *
 	const struct gt_page_lanes *lanes = &page->lanes;
 	int64_t date_ms = meta->realtime_ns ? (int64_t)(meta->realtime_ns / GT_NS_PER_MS) : -1;
 	_cleanup_free_ uint32_t *places = find_places(report);
+	_cleanup_free_ uint32_t *threads = find_thread_places(trace);
 	json_t *object;
 
-	if (!places)
+	if (!places || !threads)
 		return NULL;
 	object = json_pack(
 		"{s:i, s:o, s:o, s:{s:o, s:o, s:o}, s:I, s:o, s:o, s:I, s:o}", "page", PAGE_FORMAT,
@@ -231,8 +242,9 @@ static json_t *describe_page(const struct gt_report *report, const struct page *
 		"python", "path", gt_json_text(meta->python_path), "version",
 		gt_json_text(meta->python_version), "build_id", gt_json_text(meta->python_build_id),
 		"duration_ns", (json_int_t)gt_ns_since(trace->end_ns, trace->start_ns), "lanes",
-		describe_lanes(report, lanes, places), "gils", describe_gils(trace), "intervals",
-		(json_int_t)lanes->intervals.left, "summary", gt_summary_json_new(report, 0));
+		describe_lanes(report, lanes, places, threads), "gils", describe_gils(trace),
+		"intervals", (json_int_t)lanes->intervals.left, "summary",
+		gt_summary_json_new(report, false));
 	if (trace->has_states) {
 		gt_json_set(&object, "states", gt_json_integer(lanes->states.left));
 		gt_json_set(&object, "state_kinds", describe_states(report, lanes));
@@ -243,10 +255,7 @@ static json_t *describe_page(const struct gt_report *report, const struct page *
 				      (json_int_t)lanes->quantum_ns, "intervals",
 				      (json_int_t)lanes->intervals.merged, "states",
 				      (json_int_t)lanes->states.merged));
-	if (gt_page_blame_describe(report, places, &object) < 0) {
-		json_decref(object);
-		return NULL;
-	}
+	gt_page_blame_describe(report, places, threads, &object);
 	gt_page_stacks_describe(&page->stacks, &object);
 	gt_page_memory_describe(&page->memory, places, &object);
 	return object;

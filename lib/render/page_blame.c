@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "render/page_blame.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/json.h"
 
 /* All pairs of 200 threads. Of more threads, the pairs alone would keep the page from being seen.
@@ -25,30 +22,21 @@ static json_t *describe_left(const struct gt_stats *stats)
  * nobody; and by how much the pair before is greater (the first: how great it is). Browsers read
  * that several times as fast as the summary's objects, and before anything is seen.
  */
-int gt_page_blame_describe(const struct gt_report *report, const uint32_t *places, json_t **page)
+void gt_page_blame_describe(const struct gt_report *report, const uint32_t *processes,
+			    const uint32_t *threads, json_t **page)
 {
 	const struct gt_trace *trace = report->trace;
 	const struct gt_stats *stats = report->stats;
-	_cleanup_free_ uint32_t *threads =
-		calloc((size_t)trace->threads.count + 1, sizeof(*threads));
-	_cleanup_free_ uint32_t *counts =
-		calloc((size_t)trace->processes.count + 1, sizeof(*counts));
 	uint32_t shown = GT_MIN(stats->blame.count, (uint32_t)MOST_BLAME);
 	json_t *list = json_array();
 	uint64_t before_ns = 0;
 
-	if (!threads || !counts) {
-		json_decref(list);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < trace->threads.count; i++)
-		threads[i] = counts[trace->threads.items[i].process]++;
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct gt_blame *blame = &stats->blame.items[i];
 		uint32_t process = trace->threads.items[blame->waiter].process;
 		bool is_held = blame->holder != GT_NONE;
 
-		gt_json_append(&list, gt_json_integer(places[process]));
+		gt_json_append(&list, gt_json_integer(processes[process]));
 		gt_json_append(&list, gt_json_integer(threads[blame->waiter]));
 		gt_json_append(&list, gt_json_integer(is_held ? threads[blame->holder] + 1 : 0));
 		gt_json_append(&list, gt_json_integer(i ? before_ns - blame->ns : blame->ns));
@@ -57,5 +45,4 @@ int gt_page_blame_describe(const struct gt_report *report, const uint32_t *place
 	gt_json_set(page, "blame", list);
 	if (stats->blame.count > MOST_BLAME)
 		gt_json_set(page, "blame_left", describe_left(stats));
-	return 0;
 }

@@ -7,7 +7,9 @@
 #include "render/report.h"
 
 /*
- * Adds to the page's JSON the greatest pairs, and of the others how many they are; PLACES has the
- * number of each of the trace's processes in the summary. 0 or -ENOMEM.
+ * Adds to the page's JSON the greatest pairs, and of the others how many they are. PROCESSES has
+ * the place of each of the trace's processes in the summary, THREADS that of each thread in its
+ * process. Like gt_json_set(), it leaves *PAGE NULL when out of memory.
  */
-int gt_page_blame_describe(const struct gt_report *report, const uint32_t *places, json_t **page);
+void gt_page_blame_describe(const struct gt_report *report, const uint32_t *processes,
+			    const uint32_t *threads, json_t **page);

@@ -255,12 +255,12 @@ static json_t *processes_json(const struct gt_report *report)
 	return array;
 }
 
-static json_t *blame_json(const struct gt_report *report, uint32_t most)
+static json_t *blame_json(const struct gt_report *report)
 {
 	const struct gt_trace *trace = report->trace;
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < GT_MIN(most, report->stats->blame.count); i++) {
+	for (uint32_t i = 0; i < report->stats->blame.count; i++) {
 		const struct gt_blame *blame = &report->stats->blame.items[i];
 		const struct gt_thread *waiter = &trace->threads.items[blame->waiter];
 		json_t *object = json_object();
@@ -314,7 +314,7 @@ static json_t *comparison_json(const struct gt_comparison *comparison)
 	return object;
 }
 
-json_t *gt_summary_json_new(const struct gt_report *report, uint32_t most_blame)
+json_t *gt_summary_json_new(const struct gt_report *report, bool has_blame)
 {
 	const struct gt_report_meta *meta = report->meta;
 	const struct gt_trace *trace = report->trace;
@@ -342,7 +342,7 @@ json_t *gt_summary_json_new(const struct gt_report *report, uint32_t most_blame)
 	gt_json_set(&object, "probe_cost_ns", gt_json_integer_or_null(meta->probe_cost_ns));
 	gt_json_set(&object, "kept_ns", figure_if(meta->kept_ns > 0, meta->kept_ns));
 	gt_json_set(&object, "processes", processes_json(report));
-	gt_json_set(&object, "blame", blame_json(report, most_blame));
+	gt_json_set(&object, "blame", has_blame ? blame_json(report) : json_array());
 	if (meta->comparison)
 		gt_json_set(&object, "comparison", comparison_json(meta->comparison));
 	return object;
@@ -350,7 +350,7 @@ json_t *gt_summary_json_new(const struct gt_report *report, uint32_t most_blame)
 
 int gt_render_summary_json(const struct gt_report *report, struct gt_sink *sink)
 {
-	_cleanup_(json_decrefp) json_t *object = gt_summary_json_new(report, UINT32_MAX);
+	_cleanup_(json_decrefp) json_t *object = gt_summary_json_new(report, true);
 	_cleanup_free_ char *text = NULL;
 
 	if (!object)

@@ -6,7 +6,7 @@
 #include "render/report.h"
 
 /*
- * A new reference to the object of schema 1 (see the man page), with the MOST_BLAME greatest
- * entries of the blame; NULL when out of memory.
+ * A new reference to the object of schema 1 (see the man page), whose blame is empty
+ * without HAS_BLAME; NULL when out of memory.
  */
-json_t *gt_summary_json_new(const struct gt_report *report, uint32_t most_blame);
+json_t *gt_summary_json_new(const struct gt_report *report, bool has_blame);

@@ -95,7 +95,7 @@ static json_t *summarize(const struct gt_trace *trace, const struct gt_stacks *s
 	json_t *summary;
 
 	assert_int_equal(gt_stats_compute(trace, &stats), 0);
-	summary = gt_summary_json_new(&report, UINT32_MAX);
+	summary = gt_summary_json_new(&report, true);
 	assert_non_null(summary);
 	return summary;
 }
