@@ -11,6 +11,7 @@ from test_numbers import check_busy_threads
 
 import interpreters
 from runner import WORKLOADS, under_strace
+from undisturbed import undisturbed
 
 AGENT = ("--probe", "agent")
 BOTH = ("--probe", "both")
@@ -38,6 +39,7 @@ def busy_shares(result):
     )
 
 
+@undisturbed
 def test_two_busy_threads(giltrace, any_interpreter):
     result = giltrace.workload(any_interpreter, "busy_threads", 1, 2, options=AGENT)
     check_busy_threads(result)
@@ -45,6 +47,7 @@ def test_two_busy_threads(giltrace, any_interpreter):
     assert result.summary["inferred"] == 0
 
 
+@undisturbed
 def test_same_figures_as_by_the_kernel(giltrace, some_interpreter):
     result = giltrace.workload(some_interpreter, "busy_threads", 2, 2, options=AGENT)
     probed = giltrace.workload(some_interpreter, "busy_threads", 2, 2)
@@ -53,6 +56,7 @@ def test_same_figures_as_by_the_kernel(giltrace, some_interpreter):
         assert abs(ours[1] - theirs[1]) <= 0.03
 
 
+@undisturbed
 def test_two_busy_threads_on_one_cpu(giltrace, any_interpreter):
     result = giltrace.workload(
         any_interpreter, "busy_threads", 1, 2, options=AGENT, prefix=["taskset", "-c", "1"]
@@ -61,6 +65,7 @@ def test_two_busy_threads_on_one_cpu(giltrace, any_interpreter):
     assert result.summary["inferred"] == 0
 
 
+@undisturbed
 def test_a_writer_loop_beside_a_busy_thread(giltrace, some_interpreter):
     """Most of their waiting is for the lock that guards the GIL, and not in the timed wait."""
     result = giltrace.workload(some_interpreter, "writers", 0.5, options=AGENT)
@@ -68,6 +73,7 @@ def test_a_writer_loop_beside_a_busy_thread(giltrace, some_interpreter):
     assert result.summary["inferred"] == 0
 
 
+@undisturbed
 def test_as_many_round_trips(giltrace, some_interpreter):
     giltrace.timelines = False
     counts = []
@@ -81,6 +87,7 @@ def test_as_many_round_trips(giltrace, some_interpreter):
 
 
 @pytest.mark.parametrize("workload", [("round_trips", 5000, 3), ("busy_threads", 0.5, 2)])
+@undisturbed
 def test_both_ways_at_once(giltrace, any_interpreter, workload):
     giltrace.timelines = False
     name, *arguments = workload
@@ -98,6 +105,7 @@ def test_both_ways_at_once(giltrace, any_interpreter, workload):
 
 
 @pytest.mark.parametrize("clock", ["tsc", "monotonic"])
+@undisturbed
 def test_each_clock(giltrace, some_interpreter, clock):
     options = (*AGENT, "--agent-clock", clock)
     result = giltrace.workload(some_interpreter, "busy_threads", 1, 2, options=options)

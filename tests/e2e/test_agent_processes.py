@@ -12,6 +12,7 @@ import pytest
 from test_numbers import has_multiprocessing
 
 from timeline import overlap_ns
+from undisturbed import undisturbed
 
 AGENT = ("--probe", "agent")
 WITHOUT_PERF = (sys.executable, Path(__file__).parent / "without_perf.py")
@@ -66,6 +67,7 @@ def test_two_hundred_processes(giltrace, python, prefix, method):
     assert all(counts.get(tid, 0) > 0 for tid in result.facts["tids"])
 
 
+@undisturbed
 def test_fork_from_a_thread_that_holds_the_gil(giltrace, interpreter, prefix):
     result = giltrace.workload(interpreter, "fork_in_thread", options=AGENT, prefix=prefix)
     result.timeline.check()
@@ -90,6 +92,7 @@ def test_subprocess_that_is_no_python(giltrace, some_interpreter, prefix):
     assert len([p for p in result.summary["processes"] if p["gils"]]) == 1
 
 
+@undisturbed
 def test_program_that_execs_itself(giltrace, some_interpreter, prefix):
     result = giltrace.workload(some_interpreter, "exec_itself", options=AGENT, prefix=prefix)
     result.timeline.check()
@@ -275,6 +278,7 @@ def test_full_memory_is_counted_exactly(giltrace, python):
     assert re.search(rf"Lost: {summary['lost']} events", result.stderr)
 
 
+@undisturbed
 def test_flight_recorder_keeps_the_newest(giltrace, python):
     code = (
         "import os, threading, time\n"

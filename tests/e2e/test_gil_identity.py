@@ -8,6 +8,7 @@ from test_numbers import both_live, check_busy_threads
 
 import interpreters
 from timeline import overlap_ns
+from undisturbed import undisturbed
 
 WITH_SUB_INTERPRETERS = [i for i in interpreters.find_interpreters() if i.minor >= 12]
 
@@ -118,6 +119,7 @@ def test_a_gil_that_is_off_is_not_said_with_quiet(giltrace, free_threaded_python
     assert (result.status, result.stderr) == (0, "")
 
 
+@undisturbed
 def test_a_gil_that_is_turned_on_gives_the_same_figures(giltrace, free_threaded_python):
     result = giltrace.workload(
         free_threaded_python, "busy_threads", 2, 2, env=environment({"PYTHON_GIL": "1"})

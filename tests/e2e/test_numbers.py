@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from timeline import overlap_ns
+from undisturbed import undisturbed
 
 SECOND = 10**9
 
@@ -46,6 +47,7 @@ def both_live(result):
     return held / (end - start)
 
 
+@undisturbed
 def test_two_busy_threads_share_the_gil(giltrace, any_interpreter):
     result = giltrace.workload(any_interpreter, "busy_threads", 2, 2)
     check_busy_threads(result)
@@ -58,6 +60,7 @@ def test_two_busy_threads_share_the_gil(giltrace, any_interpreter):
     assert 0.97 <= both_live(result) <= 1.0
 
 
+@undisturbed
 def test_main_thread_in_join_has_no_gil(giltrace, any_interpreter):
     result = giltrace.workload(any_interpreter, "busy_threads", 1, 2)
     join = result.facts["join"]
@@ -67,12 +70,14 @@ def test_main_thread_in_join_has_no_gil(giltrace, any_interpreter):
     assert sum(thread["main"] for thread in result.timeline.threads.values()) == 1
 
 
+@undisturbed
 def test_two_busy_threads_on_one_cpu(giltrace, any_interpreter):
     result = giltrace.workload(any_interpreter, "busy_threads", 1, 2, prefix=["taskset", "-c", "1"])
     check_busy_threads(result)
     assert both_live(result) <= 1.0
 
 
+@undisturbed
 def test_two_busy_threads_on_a_loaded_machine(giltrace, some_interpreter, loaded_machine):
     check_busy_threads(giltrace.workload(some_interpreter, "busy_threads", 2, 2))
 
@@ -84,6 +89,7 @@ def has_multiprocessing(interpreter):
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
+@undisturbed
 def test_two_busy_processes_do_not_wait(giltrace, any_interpreter, method):
     if not has_multiprocessing(any_interpreter):
         pytest.skip("multiprocessing does not work in this Python")
@@ -101,6 +107,7 @@ def test_two_busy_processes_do_not_wait(giltrace, any_interpreter, method):
         assert waited / (end - start) < 0.01
 
 
+@undisturbed
 def test_a_sleeping_thread_has_no_gil(giltrace, any_interpreter):
     result = giltrace.workload(any_interpreter, "sleeping_thread", 1)
     result.timeline.check()
@@ -109,6 +116,7 @@ def test_a_sleeping_thread_has_no_gil(giltrace, any_interpreter):
         assert result.timeline.free_ns(window) > 0.99 * (window["end_ns"] - window["start_ns"])
 
 
+@undisturbed
 def test_short_sleeps_beside_a_busy_thread_are_no_wait(giltrace, any_interpreter):
     result = giltrace.workload(any_interpreter, "short_sleeps", 1)
     result.timeline.check()
@@ -122,6 +130,7 @@ def test_short_sleeps_beside_a_busy_thread_are_no_wait(giltrace, any_interpreter
     assert result.timeline.wanted_share(busy) >= 0.99
 
 
+@undisturbed
 def test_writers_beside_a_busy_thread(giltrace, any_interpreter):
     result = giltrace.workload(any_interpreter, "writers", 1)
     result.timeline.check()
@@ -138,6 +147,7 @@ def test_writers_beside_a_busy_thread(giltrace, any_interpreter):
     assert sum(thread["gil_wait_ns"] for thread in writers) > 0.5 * SECOND
 
 
+@undisturbed
 def test_round_trips_lose_nothing(giltrace, some_interpreter):
     count = 200_000
     giltrace.timelines = False
@@ -151,6 +161,7 @@ def test_round_trips_lose_nothing(giltrace, some_interpreter):
     assert result.summary["events"] >= 3 * count
 
 
+@undisturbed
 def test_two_threads_of_round_trips(giltrace, some_interpreter):
     """Each takes what the other has just let go of: the hardest case for the order of events."""
     result = giltrace.workload(some_interpreter, "round_trips", 20_000, 2)

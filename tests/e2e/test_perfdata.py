@@ -12,6 +12,7 @@ from test_probes import start_waiting
 import probes
 from runner import WORKLOADS, perf_script
 from timeline import overlap_ns
+from undisturbed import undisturbed
 
 pytestmark = pytest.mark.usefixtures("perf")
 
@@ -114,6 +115,7 @@ def same_probes_in_another_group(giltrace, interpreter):
 @pytest.mark.parametrize(
     "options", [[], ["-z"], ["--switch-events"]], ids=["plain", "compressed", "states"]
 )
+@undisturbed
 def test_file_of_stock_perf(giltrace, some_interpreter, options):
     data = giltrace.folder / "perf.data"
     facts = giltrace.folder / "facts.json"

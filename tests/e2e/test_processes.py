@@ -3,8 +3,10 @@
 import time
 
 from timeline import overlap_ns
+from undisturbed import undisturbed
 
 
+@undisturbed
 def test_fork_from_a_thread_that_holds_the_gil(giltrace, interpreter):
     result = giltrace.workload(interpreter, "fork_in_thread")
     result.timeline.check()
@@ -31,6 +33,7 @@ def test_subprocess_that_is_no_python(giltrace, some_interpreter):
     assert main["no_gil_ns"] >= 0.19e9, "the main thread waits for its child without the GIL"
 
 
+@undisturbed
 def test_program_that_execs_itself(giltrace, some_interpreter):
     result = giltrace.workload(some_interpreter, "exec_itself")
     result.timeline.check()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from undisturbed import undisturbed
+
 # Under another name, the call that tells take_gil is one of a function that nobody knows.
 KNOWN, UNKNOWN = b"pthread_cond_timedwait\0", b"pthread_cond_timedwaiX\0"
 SHIM = """
@@ -39,6 +41,7 @@ def unknown_code(python, tmp_path):
     )
 
 
+@undisturbed
 def test_estimates(giltrace, python, unknown_code):
     # The sanitizers' library has to be loaded first, and the shim would be.
     unknown_code["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"

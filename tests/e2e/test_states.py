@@ -1,12 +1,12 @@
 """What threads that do not run wait for: states with stacks, by themselves and beside the probes."""
 
-import functools
 import os
 import subprocess
 
 import pytest
 
 from timeline import overlap_ns
+from undisturbed import undisturbed
 
 SECOND = 10**9
 STATES = ["--state-detect"]
@@ -26,21 +26,6 @@ NAMES = {
     "accept": "S(accept)",
     "child": "S(wait)",
 }
-
-
-def undisturbed(test):
-    """Tries once and twice more: what else a machine does, shows in times."""
-
-    @functools.wraps(test)
-    def try_it(**fixtures):
-        for _ in range(2):
-            try:
-                return test(**fixtures)
-            except AssertionError as error:
-                print(error)
-        return test(**fixtures)
-
-    return try_it
 
 
 def threads_of(summary):

@@ -35,6 +35,10 @@ def _key_of_state(name):
     return "disk_ns" if re.fullmatch(r"D(\(.*\))?", name) else "sleep_ns"
 
 
+class BrokenTimelineError(Exception):
+    """No AssertionError: no other work that a machine has is an excuse, so nothing is tried again."""
+
+
 class Timeline:
     """Intervals by thread: of the GIL held, waited for, and not known."""
 
@@ -97,7 +101,13 @@ class Timeline:
         return end - start - overlap_ns(known, start, end)
 
     def check(self):
-        """Asserts everything that is true of any trace."""
+        """Raises BrokenTimelineError unless everything holds that is true of any trace."""
+        try:
+            self._check()
+        except AssertionError as error:
+            raise BrokenTimelineError(error) from error
+
+    def _check(self):
         for tid, thread in self.threads.items():
             self._check_states(tid, thread)
             if self.summary["probe"] != "none":
