@@ -44,11 +44,19 @@ const struct gt_cfi_numbers *gt_cfi_numbers(uint16_t machine)
 	}
 }
 
+/* The sections may be packed, in either of two ways. To unpack them, libdw writes to the image. */
+static bool has_debug_frame(const struct gt_elf *elf)
+{
+	return elf && elf->is_mapped &&
+	       (gt_elf_has_section(elf, ".debug_frame") ||
+		gt_elf_has_section(elf, ".zdebug_frame"));
+}
+
 static void add_debug_frame(struct gt_cfi *cfi, const struct gt_elf *elf, Dwarf **ret)
 {
 	Dwarf_CFI *table;
 
-	if (!elf || !gt_elf_has_section(elf, ".debug_frame"))
+	if (!has_debug_frame(elf))
 		return;
 	*ret = dwarf_begin_elf(elf->handle, DWARF_C_READ, NULL);
 	table = *ret ? dwarf_getcfi(*ret) : NULL;

@@ -43,7 +43,9 @@ static int map_file(struct gt_elf *elf)
 		gt_error("%s is not an ELF file", elf->path);
 		return -ENOEXEC;
 	}
-	image = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	/* What libelf unpacks (SHF_COMPRESSED), it notes in the headers: on a page of our own. */
+	image = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_NORESERVE, fd, 0);
 	if (image == MAP_FAILED)
 		return gt_error_errno(-errno, "cannot map %s", elf->path);
 	elf->image = image;
@@ -69,7 +71,7 @@ static int read_header(struct gt_elf *elf)
 		return -EOPNOTSUPP;
 	}
 	elf_version(EV_CURRENT);
-	/* libelf does not write to an image that it is given: there is no call that makes it. */
+	/* libelf writes to an image only when it unpacks sections, which libdw has it do. */
 	elf->handle = elf_memory((char *)elf->image, elf->image_size);
 	if (!elf->handle || elf_kind(elf->handle) != ELF_K_ELF ||
 	    !gelf_getehdr(elf->handle, &header))

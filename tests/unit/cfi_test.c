@@ -256,6 +256,57 @@ static void test_stubs_of_a_plt_have_a_rule(void **state)
 	assert_int_equal(rule.offsets[GT_CFI_RETURN], -8);
 }
 
+static uint64_t find_function(const struct gt_elf *elf, const char *name)
+{
+	gt_elf_functions names = {0};
+	uint64_t address = 0;
+
+	assert_int_equal(gt_elf_names_read(elf, NULL, &names), 0);
+	gt_array_for_each (&names, function)
+		if (strcmp(function->name, name) == 0)
+			address = function->start;
+	gt_array_clear(&names);
+	assert_int_not_equal(address, 0);
+	return address;
+}
+
+static void check_debug_frame(const char *path)
+{
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	_cleanup_(gt_cfi_freep) struct gt_cfi *cfi = NULL;
+	struct gt_cfi_rule rule;
+
+	assert_int_equal(gt_elf_open(path, &elf), 0);
+	assert_int_equal(gt_cfi_new(elf, NULL, &cfi), 0);
+	assert_true(gt_cfi_find(cfi, find_function(elf, "first_function"), &rule));
+	assert_int_equal(rule.cfa, GT_CFI_CFA_REGISTER);
+	assert_int_equal(rule.cfa_register, RSP);
+	assert_int_equal(rule.cfa_offset, 8);
+	assert_int_equal(rule.from[GT_CFI_RETURN], GT_CFI_AT_CFA);
+	assert_int_equal(rule.offsets[GT_CFI_RETURN], -8);
+}
+
+static void test_packed_tables_are_read(void **state)
+{
+	static const char *const kinds[] = {"plain", "packed", "packed_of_old"};
+	uint32_t checked = 0;
+
+	(void)state;
+	need_x86_64();
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		_cleanup_free_ char *path = gt_format("%s/libdebug_frame_%s.so",
+						      getenv("GILTRACE_TEST_FIXTURES"), kinds[i]);
+
+		/* Not every compiler packs. */
+		if (!gt_elf_is_elf(path))
+			continue;
+		check_debug_frame(path);
+		checked++;
+	}
+	if (checked == 0)
+		skip();
+}
+
 static void test_what_is_no_code_has_no_rule(void **state)
 {
 	static const uint64_t addresses[] = {0, 1, UINT64_MAX, UINT32_MAX, (uint64_t)1 << 63};
@@ -301,6 +352,7 @@ int main(void)
 		cmocka_unit_test(test_odd_rules_are_told_apart),
 #endif
 		cmocka_unit_test(test_stubs_of_a_plt_have_a_rule),
+		cmocka_unit_test(test_packed_tables_are_read),
 		cmocka_unit_test(test_what_is_no_code_has_no_rule),
 		cmocka_unit_test(test_the_best_name_is_taken),
 	};
