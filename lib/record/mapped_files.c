@@ -52,23 +52,20 @@ static bool is_new(struct gt_mapped_files *mapped, const struct perf_record_mmap
 }
 
 /*
- * As the process sees it; or, when that is gone, as we do; or, when it was deleted as soon as it
- * was mapped, by the memory that it is in, which takes privileges.
+ * By the memory that it is in, which takes privileges: whatever is at its path by now, that is the
+ * file. Else by its path, as the process sees it; or, when that is gone, as we do.
  */
 static int open_mapped(const struct perf_record_mmap2 *mmap)
 {
-	_cleanup_free_ char *in_root = gt_format("/proc/%u/root%s", mmap->pid, mmap->filename);
 	_cleanup_free_ char *in_memory =
 		gt_format("/proc/%u/map_files/%" PRIx64 "-%" PRIx64, mmap->pid,
 			  (uint64_t)mmap->start, (uint64_t)(mmap->start + mmap->len));
-	int fd = in_root ? gt_open_regular(in_root) : -ENOMEM, other;
+	_cleanup_free_ char *in_root = gt_format("/proc/%u/root%s", mmap->pid, mmap->filename);
+	int fd = in_memory ? gt_open_regular(in_memory) : -ENOMEM;
 
 	if (fd < 0)
-		fd = gt_open_regular(mmap->filename);
-	if (fd >= 0 || !in_memory)
-		return fd;
-	other = gt_open_regular(in_memory);
-	return other < 0 ? fd : other;
+		fd = in_root ? gt_open_regular(in_root) : -ENOMEM;
+	return fd < 0 ? gt_open_regular(mmap->filename) : fd;
 }
 
 static int add_file(struct gt_mapped_files *mapped, const struct perf_record_mmap2 *mmap, int fd)

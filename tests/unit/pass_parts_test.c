@@ -8,18 +8,25 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <perf/event.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io.h"
 #include "base/macros.h"
+#include "base/strings.h"
+#include "elf/elf_file.h"
 #include "record/counter_names.h"
 #include "record/counters.h"
 #include "record/followed_threads.h"
 #include "record/kernel_symbols.h"
+#include "record/mapped_files.h"
 #include "record/pass_output.h"
 #include "record/ring.h"
 
@@ -217,6 +224,68 @@ static void test_where_nothing_was_counted_is_told(void **state)
 	assert_false(counters.has_first);
 }
 
+/* As the kernel tells that the file PATH, of BUILD_ID, is mapped at START. */
+static void note_mapping(struct gt_mapped_files *mapped, const char *path, const char *build_id,
+			 const void *start, size_t size)
+{
+	struct perf_record_mmap2 mmap2 = {
+		.header = {.type = PERF_RECORD_MMAP2,
+			   .misc = PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_BUILD_ID,
+			   .size = sizeof(mmap2)},
+		.pid = (uint32_t)getpid(),
+		.start = (uint64_t)(uintptr_t)start,
+		.len = size,
+		.build_id_size = (uint8_t)(strlen(build_id) / 2),
+	};
+	struct gt_ring_record record = {.header = mmap2.header,
+					.first = (const uint8_t *)&mmap2,
+					.first_size = sizeof(mmap2)};
+
+	for (uint32_t i = 0; i < mmap2.build_id_size; i++)
+		assert_int_equal(sscanf(build_id + i * 2, "%2hhx", &mmap2.build_id[i]), 1);
+	snprintf(mmap2.filename, sizeof(mmap2.filename), "%s", path);
+	gt_mapped_files_note(mapped, &record);
+}
+
+/* By another file at its path, before anybody could look at it there. */
+static void test_a_file_is_kept_that_was_replaced(void **state)
+{
+	char folder[] = "/tmp/pass_parts_test.XXXXXX";
+	_cleanup_free_ char *path = gt_format("%s/program", mkdtemp(folder));
+	_cleanup_free_ char *kept = gt_format("%s/kept", folder), *copy = NULL;
+	_cleanup_free_ char *make = gt_format("cp /proc/%d/exe %s", getpid(), path);
+	_cleanup_free_ char *replace = gt_format("rm %s && cp /bin/true %s", path, path);
+	_cleanup_free_ char *clean = gt_format("rm -r %s", folder);
+	struct gt_mapped_files mapped = {0};
+	_cleanup_(gt_elf_closep) struct gt_elf *elf = NULL;
+	size_t size = (size_t)getpagesize();
+	struct stat status;
+	void *start;
+	int fd;
+
+	(void)state;
+	if (geteuid() != 0) {
+		rmdir(folder);
+		print_message("skipped: needs root\n");
+		skip();
+	}
+	assert_int_equal(gt_elf_open("/proc/self/exe", &elf), 0);
+	copy = gt_format("%s/%s", kept, gt_elf_build_id(elf));
+	assert_int_equal(system(make), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	start = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(start, MAP_FAILED);
+	close(fd);
+	assert_int_equal(system(replace), 0);
+	note_mapping(&mapped, path, gt_elf_build_id(elf), start, size);
+	gt_mapped_files_keep(&mapped, kept);
+	assert_int_equal(stat(copy, &status), 0);
+	assert_int_equal(status.st_size, gt_elf_size(elf));
+	gt_mapped_files_clear(&mapped);
+	munmap(start, size);
+	assert_int_equal(system(clean), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_threads_are_followed_from_birth_to_end),
 		cmocka_unit_test(test_records_in_two_pieces_are_copied),
 		cmocka_unit_test(test_where_nothing_was_counted_is_told),
+		cmocka_unit_test(test_a_file_is_kept_that_was_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
