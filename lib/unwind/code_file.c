@@ -220,6 +220,20 @@ static bool waits_for_gil(const struct gt_unwinder_spec *spec, const struct gt_c
 }
 
 /*
+ * Memory that the kernel names like a file, but in which nothing has an offset that says anything:
+ * such as is shared between processes (/dev/zero, that of System V), or has large pages.
+ */
+static bool is_file(const char *path)
+{
+	static const char *const memory[] = {"//", "/dev/zero", "/SYSV", "/anon_hugepage"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(memory); i++)
+		if (gt_string_starts_with(path, memory[i]))
+			return false;
+	return path[0] == '/';
+}
+
+/*
  * "libfoo.so+0x1234", to TEXT. The name of a deleted file is without the mark of the kernel; and
  * memory that is no file's has nothing to count from: all of it is one frame.
  */
@@ -231,13 +245,13 @@ static void format_place(const char *path, uint64_t offset, char *text, size_t s
 
 	if (gt_string_ends_with(name, GT_DELETED_MARK))
 		length -= strlen(GT_DELETED_MARK);
-	if (path[0] == '/' && path[1] != '/')
+	if (is_file(path))
 		snprintf(text, size, "%.*s+0x%" PRIx64, (int)GT_MIN(length, (size_t)NAME_MAX), name,
 			 offset);
 	else if (name[0] == '[')
 		snprintf(text, size, "%.*s", NAME_MAX, name);
 	else
-		snprintf(text, size, "[%.*s]", NAME_MAX, name);
+		snprintf(text, size, "[%.*s]", (int)GT_MIN(length, (size_t)NAME_MAX), name);
 }
 
 /*

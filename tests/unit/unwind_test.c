@@ -562,9 +562,17 @@ static void test_the_vdso_has_names(void **state)
 
 static void test_memory_of_no_file_is_one_frame(void **state)
 {
+	static const char *const names[][2] = {
+		{"//anon", "[anon]"},
+		{"[heap]", "[heap]"},
+		{"/dev/zero (deleted)", "[zero]"},
+		{"/SYSV0000162e (deleted)", "[SYSV0000162e]"},
+		{"/anon_hugepage (deleted)", "[anon_hugepage]"},
+	};
+
 	(void)state;
-	expect_name_of(&(struct gt_unwinder_spec){0}, "//anon", NULL, 0, "[anon]");
-	expect_name_of(&(struct gt_unwinder_spec){0}, "[heap]", NULL, 0, "[heap]");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		expect_name_of(&(struct gt_unwinder_spec){0}, names[i][0], NULL, 0, names[i][1]);
 }
 
 /* The user part of a call chain, as frame pointers give it: PC, and whom it goes back to. */
