@@ -2,7 +2,6 @@
 #include "unwind/address_space.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,18 +24,18 @@ void gt_address_spaces_clear(struct gt_address_spaces *spaces)
 	gt_hash_clear(&spaces->by_number);
 }
 
-/* Where the map of SPACE is, which there is from now on. NULL when out of memory. */
-static struct gt_code_map **find_or_add(struct gt_address_spaces *spaces, uint32_t space)
+/* SPACE, which there is from now on. NULL when out of memory. */
+static struct gt_address_space *find_or_add(struct gt_address_spaces *spaces, uint32_t space)
 {
 	uint32_t index = gt_hash_get(&spaces->by_number, space);
 	struct gt_address_space *added;
 
 	if (index != GT_HASH_NONE)
-		return &spaces->spaces.items[index].map;
+		return &spaces->spaces.items[index];
 	added = gt_array_push(&spaces->spaces);
 	if (!added || gt_hash_set(&spaces->by_number, space, spaces->spaces.count - 1) < 0)
 		return NULL;
-	return &added->map;
+	return added;
 }
 
 /* A map of its own for the space, with what was in the one that it had. */
@@ -136,46 +135,57 @@ static bool is_there(const struct gt_code_map *map, const struct gt_code_mapping
 int gt_address_spaces_map(struct gt_address_spaces *spaces, uint32_t space,
 			  const struct gt_code_mapping *mapping)
 {
-	struct gt_code_map **map;
+	struct gt_address_space *found;
+	const struct gt_code_map *map;
 	int r;
 
 	if (mapping->start >= mapping->end)
 		return 0;
-	map = find_or_add(spaces, space);
-	if (!map)
+	found = find_or_add(spaces, space);
+	if (!found)
 		return -ENOMEM;
-	if (is_there(*map, mapping) || (*map && (*map)->mappings.count >= MAX_MAPPINGS))
+	map = found->map;
+	found->is_new = false;
+	if (is_there(map, mapping) || (map && map->mappings.count >= MAX_MAPPINGS))
 		return 0;
-	r = make_own(spaces, map);
-	return r < 0 ? r : insert(*map, mapping);
+	r = make_own(spaces, &found->map);
+	return r < 0 ? r : insert(found->map, mapping);
 }
 
 int gt_address_spaces_fork(struct gt_address_spaces *spaces, uint32_t parent, uint32_t child)
 {
 	uint32_t from = gt_hash_get(&spaces->by_number, parent);
-	struct gt_code_map **map, *shared;
+	struct gt_address_space *made, parents = {0};
 
 	if (parent == child)
 		return 0;
-	map = find_or_add(spaces, child);
-	if (!map)
+	made = find_or_add(spaces, child);
+	if (!made)
 		return -ENOMEM;
-	shared = from == GT_HASH_NONE ? NULL : spaces->spaces.items[from].map;
-	if (shared)
-		shared->users++;
-	drop(*map);
-	*map = shared;
+	if (from != GT_HASH_NONE)
+		parents = spaces->spaces.items[from];
+	if (parents.map)
+		parents.map->users++;
+	drop(made->map);
+	*made = parents;
 	return 0;
 }
 
 void gt_address_spaces_exec(struct gt_address_spaces *spaces, uint32_t space)
 {
+	struct gt_address_space *found = find_or_add(spaces, space);
+
+	if (!found)
+		return;
+	drop(found->map);
+	*found = (struct gt_address_space){.is_new = true};
+}
+
+bool gt_address_spaces_is_new(const struct gt_address_spaces *spaces, uint32_t space)
+{
 	uint32_t index = gt_hash_get(&spaces->by_number, space);
 
-	if (index == GT_HASH_NONE)
-		return;
-	drop(spaces->spaces.items[index].map);
-	spaces->spaces.items[index].map = NULL;
+	return index != GT_HASH_NONE && spaces->spaces.items[index].is_new;
 }
 
 const struct gt_code_map *gt_address_spaces_get(const struct gt_address_spaces *spaces,

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/array.h"
@@ -26,6 +27,7 @@ struct gt_code_map {
 
 struct gt_address_space {
 	struct gt_code_map *map; /* NULL: nothing is mapped */
+	bool is_new;		 /* since a program was executed, nothing has been mapped */
 };
 
 struct gt_address_spaces {
@@ -43,7 +45,11 @@ int gt_address_spaces_map(struct gt_address_spaces *spaces, uint32_t space,
 /* CHILD has what PARENT has, and nothing else. 0 or -ENOMEM. */
 int gt_address_spaces_fork(struct gt_address_spaces *spaces, uint32_t parent, uint32_t child);
 
+/* A space that is not known, and that there is no memory for, stays unknown. */
 void gt_address_spaces_exec(struct gt_address_spaces *spaces, uint32_t space);
+
+/* Whether a program is about to be loaded to SPACE: there is no code to run, and no stack. */
+bool gt_address_spaces_is_new(const struct gt_address_spaces *spaces, uint32_t space);
 
 /* NULL when nothing is mapped. Owned by SPACES, until the next change. */
 const struct gt_code_map *gt_address_spaces_get(const struct gt_address_spaces *spaces,

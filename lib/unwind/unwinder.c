@@ -180,13 +180,7 @@ static void add_frame(struct gt_unwinder *unwinder, uint32_t frame, uint64_t fil
 	unwinder->frames[unwinder->frame_count++] = frame;
 }
 
-/* The stack cannot be followed any further, for want of stack or of sense. */
-static void end_cut(struct gt_unwinder *unwinder, uint32_t *outermost)
-{
-	unwinder->counts.cut++;
-	*outermost = unwinder->cut;
-}
-
+/* The stack cannot be followed any further, for want of sense. */
 static void end_broken(struct gt_unwinder *unwinder, uint32_t *outermost)
 {
 	unwinder->counts.broken++;
@@ -229,7 +223,7 @@ static int follow(struct gt_unwinder *unwinder, const struct gt_code_map *map, s
 		next = step(place, walk, unwinder->frame_count == 1);
 	}
 	if (next == GT_STEP_CUT)
-		end_cut(unwinder, outermost);
+		*outermost = unwinder->cut;
 	else if (next == GT_STEP_BROKEN)
 		end_broken(unwinder, outermost);
 	return 0;
@@ -291,7 +285,7 @@ static int take_user_chain(struct gt_unwinder *unwinder, const struct gt_code_ma
 		int r;
 
 		if (unwinder->frame_count == MAX_FRAMES) {
-			end_cut(unwinder, outermost);
+			*outermost = unwinder->cut;
 			return 0;
 		}
 		r = find_place(unwinder, map, address - (i > 0), &place);
@@ -328,6 +322,9 @@ static int unwind_user(struct gt_unwinder *unwinder, uint32_t space,
 	int r = 0;
 
 	unwinder->frame_count = 0;
+	/* The registers are those that called the kernel, in the program before. */
+	if (gt_address_spaces_is_new(&unwinder->spaces, space))
+		return 0;
 	if (!map && (has_registers || chain.count > 0))
 		end_broken(unwinder, &outermost);
 	else if (has_registers)
@@ -335,6 +332,8 @@ static int unwind_user(struct gt_unwinder *unwinder, uint32_t space,
 	else
 		r = take_user_chain(unwinder, map, chain, &outermost);
 	unwinder->counts.frames += unwinder->frame_count;
+	/* A stack that is gone, as that of a thread in execve(), was not too long to be copied. */
+	unwinder->counts.cut += outermost == unwinder->cut && (!has_registers || sample->is_cut);
 	return r < 0 ? r : push_user_frames(unwinder, outermost, stack);
 }
 

@@ -50,7 +50,7 @@ struct gt_mapping {
 /* The same for all of a report. */
 struct gt_unwinder_counts {
 	uint64_t samples, frames; /* frames of user code that were unwound */
-	uint64_t cut;		  /* stacks that go on behind what was copied */
+	uint64_t cut;		  /* stacks of which more could have been copied */
 	uint64_t broken; /* stacks that ended at code whose tables are missing or make no sense */
 };
 

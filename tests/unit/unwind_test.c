@@ -352,12 +352,32 @@ static void test_a_short_copy_ends_in_a_mark(void **state)
 		_cleanup_free_ char *names = NULL;
 
 		sample.stack_bytes = bytes[i];
+		sample.is_cut = true;
 		names = names_of(unwinder, unwind(unwinder, SPACE, &sample));
 		assert_true(gt_string_starts_with(names, "capture "));
 		assert_true(gt_string_ends_with(names, " [cut]"));
 		assert_int_equal(gt_unwinder_counts(unwinder).cut, 1);
 		assert_int_equal(gt_unwinder_counts(unwinder).broken, 0);
 	}
+}
+
+/* Nothing of it was copied, and more room for it would not help. */
+static void test_a_stack_that_is_gone_is_not_counted(void **state)
+{
+	_cleanup_(gt_unwinder_freep) struct gt_unwinder *unwinder = new_unwinder(NULL);
+	static struct moment moment;
+	struct gt_stack_sample sample;
+	_cleanup_free_ char *names = NULL;
+
+	(void)state;
+	capture_from_deep_inside(&moment);
+	sample = sample_of(&moment);
+	sample.stack = NULL;
+	sample.stack_bytes = 0;
+	names = names_of(unwinder, unwind(unwinder, SPACE, &sample));
+	assert_string_equal(names, "capture [cut]");
+	assert_int_equal(gt_unwinder_counts(unwinder).cut, 0);
+	assert_int_equal(gt_unwinder_counts(unwinder).broken, 0);
 }
 
 /* The return address of the innermost frames leads nowhere. */
@@ -692,9 +712,28 @@ static void test_processes_have_maps_of_their_own(void **state)
 	assert_int_equal(gt_unwinder_map(unwinder, OTHER_SPACE, &mapping), 0);
 	expect_names(unwinder, OTHER_SPACE, &sample, "b.so+0x10");
 	expect_names(unwinder, SPACE, &sample, "a.so+0x10");
+	gt_unwinder_exec(unwinder, OTHER_SPACE);
+	expect_names(unwinder, SPACE, &sample, "a.so+0x10");
+}
+
+/* It is in the kernel until the first file is mapped, and has a user stack no more and not yet. */
+static void test_a_program_to_be_loaded_has_no_stack(void **state)
+{
+	_cleanup_(gt_unwinder_freep) struct gt_unwinder *unwinder = NULL;
+	struct gt_mapping mapping = {.start = MAPPED_AT, .length = 0x1000, .path = "/nowhere/a.so"};
+	const uint64_t chain[] = {(uint64_t)PERF_CONTEXT_USER, MAPPED_AT + 0x1010};
+	struct gt_stack_sample sample = {.frames = chain, .frame_count = ARRAY_SIZE(chain)};
+
+	(void)state;
+	assert_int_equal(gt_unwinder_new(&(struct gt_unwinder_spec){0}, &unwinder), 0);
 	gt_unwinder_exec(unwinder, SPACE);
+	expect_names(unwinder, SPACE, &sample, "");
+	assert_int_equal(gt_unwinder_counts(unwinder).broken, 0);
+	assert_int_equal(gt_unwinder_map(unwinder, SPACE, &mapping), 0);
 	expect_names(unwinder, SPACE, &sample, "[unknown]");
-	expect_names(unwinder, OTHER_SPACE, &sample, "b.so+0x10");
+	assert_int_equal(gt_unwinder_counts(unwinder).broken, 1);
+	gt_unwinder_exec(unwinder, SPACE);
+	expect_names(unwinder, SPACE, &sample, "");
 }
 
 static void expect_file(const struct gt_address_spaces *spaces, uint64_t address, uint32_t file,
@@ -747,6 +786,7 @@ int main(void)
 		cmocka_unit_test(test_a_stack_is_unwound_as_libgcc_does),
 		cmocka_unit_test(test_the_same_stack_is_the_same_number),
 		cmocka_unit_test(test_a_short_copy_ends_in_a_mark),
+		cmocka_unit_test(test_a_stack_that_is_gone_is_not_counted),
 		cmocka_unit_test(test_a_broken_stack_ends_in_a_mark),
 #ifdef __x86_64__
 		cmocka_unit_test(test_a_new_thread_has_no_caller),
@@ -758,6 +798,7 @@ int main(void)
 		cmocka_unit_test(test_take_gil_is_recognised_by_its_name),
 		cmocka_unit_test(test_kernel_frames_are_innermost),
 		cmocka_unit_test(test_processes_have_maps_of_their_own),
+		cmocka_unit_test(test_a_program_to_be_loaded_has_no_stack),
 		cmocka_unit_test(test_newer_mappings_replace_older_ones),
 	};
 
