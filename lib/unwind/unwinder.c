@@ -332,8 +332,9 @@ static int unwind_user(struct gt_unwinder *unwinder, uint32_t space,
 	else
 		r = take_user_chain(unwinder, map, chain, &outermost);
 	unwinder->counts.frames += unwinder->frame_count;
-	/* A stack that is gone, as that of a thread in execve(), was not too long to be copied. */
-	unwinder->counts.cut += outermost == unwinder->cut && (!has_registers || sample->is_cut);
+	/* More room does not help where we end, nor a thread in execve(): its stack is gone. */
+	unwinder->counts.cut +=
+		outermost == unwinder->cut && sample->is_cut && unwinder->frame_count < MAX_FRAMES;
 	return r < 0 ? r : push_user_frames(unwinder, outermost, stack);
 }
 

@@ -693,6 +693,27 @@ static void test_kernel_frames_are_innermost(void **state)
 	expect_names(nameless, SPACE, &sample, "[kernel] take_gil_of_a_test");
 }
 
+/* Of which more was recorded than anybody wants to see. */
+static void test_an_endless_stack_is_not_counted(void **state)
+{
+	_cleanup_(gt_unwinder_freep) struct gt_unwinder *unwinder = NULL;
+	struct gt_mapping mapping = {.start = MAPPED_AT, .length = 0x1000, .path = "/nowhere/a.so"};
+	uint64_t chain[1000] = {(uint64_t)PERF_CONTEXT_USER};
+	struct gt_stack_sample sample = {
+		.frames = chain, .frame_count = ARRAY_SIZE(chain), .is_cut = true};
+	_cleanup_free_ char *names = NULL;
+
+	(void)state;
+	for (size_t i = 1; i < ARRAY_SIZE(chain); i++)
+		chain[i] = MAPPED_AT + 0x10;
+	assert_int_equal(gt_unwinder_new(&(struct gt_unwinder_spec){0}, &unwinder), 0);
+	assert_int_equal(gt_unwinder_map(unwinder, SPACE, &mapping), 0);
+	names = names_of(unwinder, unwind(unwinder, SPACE, &sample));
+	assert_true(gt_string_ends_with(names, " a.so+0xf [cut]"));
+	assert_int_equal(gt_unwinder_counts(unwinder).frames, 512);
+	assert_int_equal(gt_unwinder_counts(unwinder).cut, 0);
+}
+
 static void test_processes_have_maps_of_their_own(void **state)
 {
 	_cleanup_(gt_unwinder_freep) struct gt_unwinder *unwinder = NULL;
@@ -797,6 +818,7 @@ int main(void)
 		cmocka_unit_test(test_waits_for_the_gil_are_recognised),
 		cmocka_unit_test(test_take_gil_is_recognised_by_its_name),
 		cmocka_unit_test(test_kernel_frames_are_innermost),
+		cmocka_unit_test(test_an_endless_stack_is_not_counted),
 		cmocka_unit_test(test_processes_have_maps_of_their_own),
 		cmocka_unit_test(test_a_program_to_be_loaded_has_no_stack),
 		cmocka_unit_test(test_newer_mappings_replace_older_ones),
