@@ -12,10 +12,12 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <traceevent/event-parse.h>
 
 #include "base/log.h"
+#include "base/macros.h"
 #include "perfdata/reader.h"
 
 static int formats_broken(const struct gt_perfdata *perfdata, const struct gt_span *span)
@@ -77,11 +79,51 @@ static bool skip_ftrace_events(struct gt_span *span)
 	return true;
 }
 
+/* Whether a line of a format tells of what is recorded. */
+static bool is_of_fields(const char *line, size_t size)
+{
+	static const char *const starts[] = {"name:", "ID:", "format:", "\tfield:", "\n"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		if (size >= strlen(starts[i]) && memcmp(line, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Gives libtraceevent (1.7) no more of the format than we need: it follows NULL where the "print
+ * fmt" of a broken file makes no sense. One that it does not understand is left without fields.
+ */
+static int parse_format(struct tep_handle *formats, const char *text, size_t size,
+			const char *system)
+{
+	static const char print[] = "print fmt: \"\"\n";
+	_cleanup_free_ char *needed = malloc(size + sizeof(print));
+	size_t used = 0;
+
+	if (!needed)
+		return gt_error_oom();
+	for (const char *line = text, *last = text + size; line < last;) {
+		const char *end = memchr(line, '\n', (size_t)(last - line));
+		size_t length = (size_t)((end ? end + 1 : last) - line);
+
+		if (end && is_of_fields(line, length)) {
+			memcpy(needed + used, line, length);
+			used += length;
+		}
+		line += length;
+	}
+	memcpy(needed + used, print, sizeof(print));
+	tep_parse_event(formats, needed, used + strlen(print), system);
+	return 0;
+}
+
 static int read_system(struct gt_perfdata *perfdata, struct gt_span *span)
 {
 	const char *system = gt_span_string(span), *text;
 	uint32_t count;
 	uint64_t size;
+	int r;
 
 	if (!system || !gt_span_read(span, &count, sizeof(count)))
 		return formats_broken(perfdata, span);
@@ -89,8 +131,9 @@ static int read_system(struct gt_perfdata *perfdata, struct gt_span *span)
 		text = read_text(span, &size);
 		if (!text)
 			return formats_broken(perfdata, span);
-		/* One that libtraceevent does not understand is left without fields. */
-		tep_parse_event(perfdata->formats, text, size, system);
+		r = parse_format(perfdata->formats, text, size, system);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -121,7 +164,6 @@ int gt_perfdata_read_formats(struct gt_perfdata *perfdata, struct gt_perf_file_s
 	perfdata->formats = tep_alloc();
 	if (!perfdata->formats)
 		return gt_error_oom();
-	/* Its warnings are about print formats, which are not used here. */
 	tep_set_loglevel(TEP_LOG_NONE);
 	if (!read_start(&span, perfdata->formats) || !skip_ring_buffer(&span) ||
 	    !skip_ftrace_events(&span) || !gt_span_read(&span, &system_count, sizeof(system_count)))
