@@ -24,6 +24,7 @@ NAMES = {
     "write_pipe": "S(write)",
     "receive": "S(recv)",
     "accept": "S(accept)",
+    "open_pipe": "S(open)",
     "child": "S(wait)",
 }
 

@@ -94,6 +94,14 @@ def accept():
         server.accept()[0].close()
 
 
+def open_pipe():
+    name = os.path.join(folder, "pipe")
+    os.mkfifo(name)
+    later(os.open, name, os.O_WRONLY)
+    os.open(name, os.O_RDONLY)
+    os.unlink(name)
+
+
 def child():
     subprocess.Popen(["sleep", str(seconds)]).wait()
 
@@ -135,6 +143,7 @@ for function in (
     write_pipe,
     receive,
     accept,
+    open_pipe,
     child,
     disk,
 ):
