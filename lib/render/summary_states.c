@@ -12,7 +12,7 @@
 
 #define USUAL_COLUMNS UINT32_C(80)
 /* Of a line of the table, before the thread's name. */
-#define FIGURES_COLUMNS 45
+#define FIGURES_COLUMNS 46
 /* As long as the kernel's names are. */
 #define NAME_COLUMNS 15
 

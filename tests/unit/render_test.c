@@ -165,14 +165,23 @@ static void test_summary_json_without_states(void **state)
 	assert_true(json_is_null(json_object_get(summary, "state_lost")));
 }
 
-static void check_width(const char *text)
+/* In columns; the text is ASCII. */
+static size_t longest_line(const char *text)
 {
+	size_t longest = 0;
+
 	for (const char *line = text; *line;) {
 		size_t length = strcspn(line, "\n");
 
-		assert_true(length <= 80);
+		longest = GT_MAX(longest, length);
 		line += length + (line[length] == '\n');
 	}
+	return longest;
+}
+
+static void check_width(const char *text)
+{
+	assert_true(longest_line(text) <= 80);
 }
 
 static void test_summary(void **state)
@@ -267,6 +276,30 @@ static void test_summary_with_stacks(void **state)
 	assert_non_null(strstr(text, "Cut: 1,234 of 5,000 stacks"));
 	assert_non_null(strstr(text, "Broken: 1 of 5,000 stacks"));
 	check_width(text);
+}
+
+/* As many reasons are listed as there is room for, and none is cut. */
+static void test_reasons_fit_the_columns(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_(gt_stacks_freep) struct gt_stacks *stacks = gt_stacks_new();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	struct gt_report_meta meta = {.exit_status = 0, .probe_cost_ns = -1};
+	struct gt_report report = {
+		.trace = trace, .stats = &stats, .stacks = stacks, .meta = &meta};
+
+	(void)state;
+	assert_int_equal(gt_stats_compute(trace, &stats), 0);
+	for (enum gt_sleep_reason i = GT_SLEEP_LOCK; i < GT_SLEEP_REASONS; i++)
+		stats.threads[1].sleep_reason_ns[i] = 50000000;
+	for (report.columns = 80; report.columns < 120; report.columns++) {
+		_cleanup_free_ char *text = render_report(&report, gt_render_summary);
+		const char *states = strstr(text, "slept for, %");
+
+		assert_non_null(states);
+		assert_null(strstr(states, "…"));
+		assert_true(longest_line(states) <= report.columns);
+	}
 }
 
 /* Where the GIL was not to be watched, nothing is said of it that nobody can know. */
@@ -377,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_summary_json_without_states),
 		cmocka_unit_test(test_summary),
 		cmocka_unit_test(test_summary_with_stacks),
+		cmocka_unit_test(test_reasons_fit_the_columns),
 		cmocka_unit_test(test_summary_without_the_gil),
 		cmocka_unit_test(test_chrome_json),
 		cmocka_unit_test(test_chrome_json_with_stacks),
