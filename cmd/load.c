@@ -148,6 +148,7 @@ static void describe_stacks(struct gt_recording *recording)
 	report->stacks = counts.samples;
 	report->stacks_cut = counts.cut;
 	report->stacks_broken = counts.broken;
+	report->has_frame_pointer_stacks = counts.by_frame_pointers > 0;
 }
 
 /* An empty model, which knows how its events were recorded. */

@@ -42,7 +42,8 @@ bool gt_report_knows_thread(const struct gt_report *report, uint32_t thread)
 bool gt_report_knows_gil_sleep(const struct gt_report *report, uint32_t thread)
 {
 	return gt_report_knows_thread(report, thread) ||
-	       (report->trace->without_gil && report->stacks);
+	       (report->trace->without_gil && report->stacks &&
+		!report->meta->has_frame_pointer_stacks);
 }
 
 bool gt_report_is_estimate(const struct gt_report *report)

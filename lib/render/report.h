@@ -30,6 +30,7 @@ struct gt_report_meta {
 	/* How many stacks were recorded, how many go on behind what was copied of them, and how
 	 * many could not be followed to their end. */
 	uint64_t stacks, stacks_cut, stacks_broken;
+	bool has_frame_pointer_stacks; /* which lack any number of callers, and do not say so */
 	const struct gt_comparison *comparison; /* NULL unless both ways of capture were used */
 };
 
@@ -56,7 +57,7 @@ bool gt_report_knows_thread(const struct gt_report *report, uint32_t thread);
 
 /*
  * Whether it is known how long a thread slept for the GIL: from its waits, or, where nobody was to
- * watch the GIL, from stacks.
+ * watch the GIL, from stacks that are whole.
  */
 bool gt_report_knows_gil_sleep(const struct gt_report *report, uint32_t thread);
 

@@ -174,9 +174,13 @@ static void write_state_caveats(const struct gt_report *report, uint64_t unknown
 		gt_text_write_wrapped(
 			report, sink,
 			"Stacks and probes disagree on %s of %s sleeps: whether they were for the "
-			"GIL. The probes count.",
+			"GIL. The probes count.%s",
 			gt_text_digits(trace->sleeps_disagreed, text),
-			gt_text_digits(trace->sleeps_compared, more));
+			gt_text_digits(trace->sleeps_compared, more),
+			meta->has_frame_pointer_stacks
+				? " Frame pointers do not lead through all code; --call-graph "
+				  "dwarf does."
+				: "");
 	if (meta->stacks_cut)
 		gt_text_write_wrapped(
 			report, sink,
@@ -250,11 +254,16 @@ static void write_comparison(const struct gt_report *report, struct gt_sink *sin
 /* What there is in place of the figures of a GIL that was not to be watched. */
 static void write_unwatched(const struct gt_report *report, struct gt_sink *sink)
 {
+	const char *sleeps = "sleeps for it are told by their stacks";
+
+	if (!report->stacks)
+		sleeps = "nor, without stacks, is who slept for it";
+	else if (report->meta->has_frame_pointer_stacks)
+		sleeps = "nor is how long threads slept for it: frame pointers lead only through "
+			 "code that was built with them, and --call-graph dwarf through all";
 	gt_text_write_wrapped(
 		report, sink,
-		"The GIL was not watched (--no-gil-detect): who held it is not known; %s.",
-		report->stacks ? "sleeps for it are told by their stacks"
-			       : "nor, without stacks, is who slept for it");
+		"The GIL was not watched (--no-gil-detect): who held it is not known; %s.", sleeps);
 }
 
 int gt_render_summary(const struct gt_report *report, struct gt_sink *sink)

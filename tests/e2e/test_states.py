@@ -119,6 +119,17 @@ def test_a_sleep_is_as_long_as_it_was(giltrace, any_interpreter):
     assert 0.98 * SECOND <= sleep["sleep"] <= 1.02 * SECOND
 
 
+def test_frame_pointers_alone_do_not_tell_all(giltrace, some_interpreter):
+    """No build is known to have them everywhere: nothing is said of the GIL then."""
+    result = giltrace.workload(
+        some_interpreter,
+        *("busy_threads", 0.3, 2),
+        options=[*STACKS_ALONE, "--call-graph", "fp"],
+    )
+    assert "how long threads slept for it" in " ".join(result.stderr.split())
+    assert all(thread["state"]["sleep_gil_ns"] is None for thread in threads_of(result.summary))
+
+
 def python_with_numpy(interpreters):
     for interpreter in interpreters:
         done = subprocess.run([interpreter.path, "-c", "import numpy"], capture_output=True)

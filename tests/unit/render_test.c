@@ -241,13 +241,15 @@ static void test_summary_with_stacks(void **state)
 	trace->counters[1] = strdup("task-clock");
 	trace->counters[2] = strdup("cycles");
 	trace->counters[3] = strdup("major-faults");
-	trace->counter_count = 4;
+	trace->counters[4] = strdup("cpu-clock");
+	trace->counter_count = 5;
 	gt_array_for_each (&trace->threads, thread) {
 		thread->voluntary_switches = 1200;
 		thread->involuntary_switches = 3;
 		thread->counts[0] = 1234567;
 		thread->counts[1] = 1.6e9;
 		thread->counts[2] = thread->counts[3] = -1;
+		thread->counts[4] = 2e9;
 	}
 	/* One of them does not tell. */
 	trace->threads.items[0].counts[3] = 5;
@@ -269,7 +271,7 @@ static void test_summary_with_stacks(void **state)
 	assert_non_null(strstr(text,
 			       "\nCounted: 2,400 voluntary and 6 involuntary context switches, "
 			       "0 migrations,\n  2,469,134 minor faults, 3.2s on CPU, at least 5 "
-			       "major faults, 3.0 MiB of\n  memory at most.\n"));
+			       "major faults, 4.0s cpu clock,\n  3.0 MiB of memory at most.\n"));
 	assert_null(strstr(text, "cycles"));
 	assert_non_null(strstr(text, "Lost: 7 wake-ups."));
 	assert_non_null(strstr(text, "disagree on 2 of 1,000 sleeps"));
@@ -319,6 +321,45 @@ static void test_summary_without_the_gil(void **state)
 	assert_non_null(strstr(text, "On and off CPU:\n"));
 	assert_non_null(strstr(text, "  81.8     -     - python3\n"));
 	check_width(text);
+}
+
+/* Frame pointers may have missed who called what a thread waits in. */
+static void test_summary_of_frame_pointers_alone(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_(gt_stacks_freep) struct gt_stacks *stacks = gt_stacks_new();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	struct gt_report_meta meta = {.probe = "none", .exit_status = 0, .probe_cost_ns = -1};
+	struct gt_report report = {
+		.trace = trace, .stats = &stats, .stacks = stacks, .meta = &meta, .columns = 80};
+
+	(void)state;
+	trace->without_gil = true;
+	assert_int_equal(gt_stats_compute(trace, &stats), 0);
+	stats.threads[1].sleep_gil_ns = 100000000;
+	memset(stats.threads[1].sleep_reason_ns, 0, sizeof(stats.threads[1].sleep_reason_ns));
+	stats.threads[1].sleep_reason_ns[GT_SLEEP_GIL] = 100000000;
+	for (int i = 0; i < 2; i++) {
+		_cleanup_free_ char *text = NULL, *json = NULL;
+		json_auto_t *summary = NULL;
+		json_t *states;
+
+		meta.has_frame_pointer_stacks = i > 0;
+		text = render_report(&report, gt_render_summary);
+		json = render_report(&report, gt_render_summary_json);
+		summary = json_loads(json, 0, NULL);
+		states = json_object_get(thread_of(summary, 1), "state");
+		if (i == 0) {
+			assert_non_null(strstr(text, "  81.8   9.1   0.0 python3\n"));
+			assert_non_null(strstr(text, "are told by their stacks"));
+			assert_int_equal(integer(states, "sleep_gil_ns"), 100000000);
+		} else {
+			assert_non_null(strstr(text, "  81.8     -   0.0 python3 GIL 9.1\n"));
+			assert_non_null(strstr(text, "--call-graph dwarf"));
+			assert_true(json_is_null(json_object_get(states, "sleep_gil_ns")));
+		}
+		check_width(text);
+	}
 }
 
 static void test_chrome_json_with_stacks(void **state)
@@ -411,6 +452,7 @@ int main(void)
 		cmocka_unit_test(test_summary),
 		cmocka_unit_test(test_summary_with_stacks),
 		cmocka_unit_test(test_reasons_fit_the_columns),
+		cmocka_unit_test(test_summary_of_frame_pointers_alone),
 		cmocka_unit_test(test_summary_without_the_gil),
 		cmocka_unit_test(test_chrome_json),
 		cmocka_unit_test(test_chrome_json_with_stacks),
