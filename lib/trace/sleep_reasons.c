@@ -134,6 +134,9 @@ static const struct rule kernel_functions[] = {
 	{"kernel_wait*", GT_SLEEP_WAIT, 0},
 	{"wait_for_vfork_done", GT_SLEEP_WAIT, 0},
 	{"do_sigtimedwait", GT_SLEEP_SIGNAL, 0},
+	/* By a signal, until there is another one; by a debugger. */
+	{"do_signal_stop", GT_SLEEP_SIGNAL, 0},
+	{"ptrace_stop*", GT_SLEEP_UNEXPLAINED, 0},
 	{"fcntl_setlk", GT_SLEEP_LOCK, 0},
 	{"locks_lock_inode_wait", GT_SLEEP_LOCK, 0},
 };

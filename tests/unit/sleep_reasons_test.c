@@ -82,6 +82,11 @@ static void test_system_calls(void **state)
 		{IN "do_sigtimedwait.isra.0 __x64_sys_rt_sigtimedwait" ENTRY "__sigtimedwait",
 		 GT_SLEEP_SIGNAL},
 		{IN "__x64_sys_pause" ENTRY "pause", GT_SLEEP_SIGNAL},
+		{IN "do_signal_stop get_signal arch_do_signal_or_restart exit_to_user_mode_loop "
+		    "__x64_sys_read" ENTRY "read",
+		 GT_SLEEP_SIGNAL},
+		{IN "ptrace_stop ptrace_signal get_signal __x64_sys_read" ENTRY "read",
+		 GT_SLEEP_UNEXPLAINED},
 		{IN "flock_lock_inode_wait locks_lock_inode_wait __x64_sys_flock" ENTRY "flock",
 		 GT_SLEEP_LOCK},
 		{IN "fcntl_setlk do_fcntl __x64_sys_fcntl" ENTRY "fcntl", GT_SLEEP_LOCK},
