@@ -90,6 +90,7 @@ static void describe_file(struct gt_recording *recording)
 	const struct gt_perfdata_info *info = gt_perfdata_info(recording->sources.gil_perfdata);
 	struct gt_report_meta *report = &recording->report_meta;
 
+	report->is_others = true;
 	if (recording->sources.without_gil)
 		report->probe = "none";
 	recording->file_command[0] = (char *)info->command;

@@ -27,6 +27,7 @@ struct gt_report_meta {
 	int64_t probe_cost_ns; /* estimate of what probing added; -1 when not known */
 	uint64_t kept_ns;      /* by the flight recorder; 0: all was kept */
 	bool is_window;	       /* what was before that was there, and is not */
+	bool is_others;	       /* recorded by another program, with its own options */
 	/* How many stacks were recorded, how many go on behind what was copied of them, and how
 	 * many could not be followed to their end. */
 	uint64_t stacks, stacks_cut, stacks_broken;

@@ -362,6 +362,29 @@ static void test_summary_of_frame_pointers_alone(void **state)
 	}
 }
 
+/* Of what stock perf has recorded nobody knows which Python was meant: it is none "other". */
+static void test_summary_of_states_by_others(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	struct gt_report_meta meta = {
+		.probe = "none", .exit_status = -1, .probe_cost_ns = -1, .is_others = true};
+	struct gt_report report = {.trace = trace, .stats = &stats, .meta = &meta, .columns = 80};
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	trace->without_gil = true;
+	trace->processes.items[0].maps_other_python = true;
+	trace->processes.items[0].gil_events = 0;
+	assert_int_equal(gt_stats_compute(trace, &stats), 0);
+	text = render_report(&report, gt_render_summary);
+	assert_non_null(strstr(text, "The GIL was not watched (there are no events of it)"));
+	assert_null(strstr(text, "--no-gil-detect"));
+	assert_null(strstr(text, "Not traced"));
+	assert_non_null(strstr(text, " python3\n"));
+	check_width(text);
+}
+
 static void test_chrome_json_with_stacks(void **state)
 {
 	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
@@ -452,6 +475,7 @@ int main(void)
 		cmocka_unit_test(test_summary),
 		cmocka_unit_test(test_summary_with_stacks),
 		cmocka_unit_test(test_reasons_fit_the_columns),
+		cmocka_unit_test(test_summary_of_states_by_others),
 		cmocka_unit_test(test_summary_of_frame_pointers_alone),
 		cmocka_unit_test(test_summary_without_the_gil),
 		cmocka_unit_test(test_chrome_json),
