@@ -90,6 +90,7 @@ static void describe_file(struct gt_recording *recording)
 	const struct gt_perfdata_info *info = gt_perfdata_info(recording->sources.gil_perfdata);
 	struct gt_report_meta *report = &recording->report_meta;
 
+	report->is_others = true;
 	if (recording->sources.without_gil)
 		report->probe = "none";
 	recording->file_command[0] = (char *)info->command;
@@ -148,6 +149,7 @@ static void describe_stacks(struct gt_recording *recording)
 	report->stacks = counts.samples;
 	report->stacks_cut = counts.cut;
 	report->stacks_broken = counts.broken;
+	report->has_frame_pointer_stacks = counts.by_frame_pointers > 0;
 }
 
 /* An empty model, which knows how its events were recorded. */

@@ -14,6 +14,10 @@ bool gt_report_shows_process(const struct gt_report *report, uint32_t process)
 	/* It has a GIL, and nobody knows whether it used it. */
 	if ((report->trace->is_cut || report->trace->without_gil) && shown->python != GT_NONE)
 		return true;
+	/* Which Python was meant, a recording of states alone by another program does not tell. */
+	if (report->trace->without_gil && report->trace->pythons.count == 0 &&
+	    shown->maps_other_python)
+		return true;
 	/* Where nobody has used a GIL, the first one is the target. */
 	return shown->gil_events > 0 || (report->trace->events == 0 && process == 0);
 }
@@ -42,7 +46,8 @@ bool gt_report_knows_thread(const struct gt_report *report, uint32_t thread)
 bool gt_report_knows_gil_sleep(const struct gt_report *report, uint32_t thread)
 {
 	return gt_report_knows_thread(report, thread) ||
-	       (report->trace->without_gil && report->stacks);
+	       (report->trace->without_gil && report->stacks &&
+		!report->meta->has_frame_pointer_stacks);
 }
 
 bool gt_report_is_estimate(const struct gt_report *report)

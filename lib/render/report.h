@@ -27,9 +27,11 @@ struct gt_report_meta {
 	int64_t probe_cost_ns; /* estimate of what probing added; -1 when not known */
 	uint64_t kept_ns;      /* by the flight recorder; 0: all was kept */
 	bool is_window;	       /* what was before that was there, and is not */
+	bool is_others;	       /* recorded by another program, with its own options */
 	/* How many stacks were recorded, how many go on behind what was copied of them, and how
 	 * many could not be followed to their end. */
 	uint64_t stacks, stacks_cut, stacks_broken;
+	bool has_frame_pointer_stacks; /* which lack any number of callers, and do not say so */
 	const struct gt_comparison *comparison; /* NULL unless both ways of capture were used */
 };
 
@@ -56,7 +58,7 @@ bool gt_report_knows_thread(const struct gt_report *report, uint32_t thread);
 
 /*
  * Whether it is known how long a thread slept for the GIL: from its waits, or, where nobody was to
- * watch the GIL, from stacks.
+ * watch the GIL, from stacks that are whole.
  */
 bool gt_report_knows_gil_sleep(const struct gt_report *report, uint32_t thread);
 

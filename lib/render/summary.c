@@ -107,12 +107,18 @@ static uint64_t sum_unknown(const struct gt_report *report, uint64_t *ret_state_
 	return ns;
 }
 
+/* Another one than the target's: where nobody knows that one, there is no other. */
+static bool has_other_python(const struct gt_trace *trace, const struct gt_process *process)
+{
+	return process->maps_other_python && !(trace->without_gil && trace->pythons.count == 0);
+}
+
 static void write_blind_spots(const struct gt_trace *trace, struct gt_sink *sink)
 {
 	uint32_t others = 0, not_watched = 0;
 
 	gt_array_for_each (&trace->processes, process) {
-		others += process->maps_other_python;
+		others += has_other_python(trace, process);
 		not_watched += process->not_watched;
 	}
 	if (others)
@@ -140,7 +146,7 @@ static bool has_caveats(const struct gt_report *report, uint64_t unknown_ns)
 	const struct gt_report_meta *meta = report->meta;
 
 	gt_array_for_each (&trace->processes, process)
-		if (process->maps_other_python || process->not_watched)
+		if (has_other_python(trace, process) || process->not_watched)
 			return true;
 	return trace->lost || trace->state_lost || trace->wakeups_lost || trace->inferred ||
 	       trace->sleeps_disagreed || unknown_ns || meta->stacks_cut || meta->stacks_broken ||
@@ -174,9 +180,13 @@ static void write_state_caveats(const struct gt_report *report, uint64_t unknown
 		gt_text_write_wrapped(
 			report, sink,
 			"Stacks and probes disagree on %s of %s sleeps: whether they were for the "
-			"GIL. The probes count.",
+			"GIL. The probes count.%s",
 			gt_text_digits(trace->sleeps_disagreed, text),
-			gt_text_digits(trace->sleeps_compared, more));
+			gt_text_digits(trace->sleeps_compared, more),
+			meta->has_frame_pointer_stacks
+				? " Frame pointers do not lead through all code; --call-graph "
+				  "dwarf does."
+				: "");
 	if (meta->stacks_cut)
 		gt_text_write_wrapped(
 			report, sink,
@@ -250,11 +260,16 @@ static void write_comparison(const struct gt_report *report, struct gt_sink *sin
 /* What there is in place of the figures of a GIL that was not to be watched. */
 static void write_unwatched(const struct gt_report *report, struct gt_sink *sink)
 {
+	const char *sleeps = "sleeps for it are told by their stacks";
+
+	if (!report->stacks)
+		sleeps = "nor, without stacks, is who slept for it";
+	else if (report->meta->has_frame_pointer_stacks)
+		sleeps = "nor is how long threads slept for it: frame pointers lead only through "
+			 "code that was built with them, and --call-graph dwarf through all";
 	gt_text_write_wrapped(
-		report, sink,
-		"The GIL was not watched (--no-gil-detect): who held it is not known; %s.",
-		report->stacks ? "sleeps for it are told by their stacks"
-			       : "nor, without stacks, is who slept for it");
+		report, sink, "The GIL was not watched (%s): who held it is not known; %s.",
+		report->meta->is_others ? "there are no events of it" : "--no-gil-detect", sleeps);
 }
 
 int gt_render_summary(const struct gt_report *report, struct gt_sink *sink)

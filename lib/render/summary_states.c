@@ -12,7 +12,7 @@
 
 #define USUAL_COLUMNS UINT32_C(80)
 /* Of a line of the table, before the thread's name. */
-#define FIGURES_COLUMNS 45
+#define FIGURES_COLUMNS 46
 /* As long as the kernel's names are. */
 #define NAME_COLUMNS 15
 
@@ -41,14 +41,20 @@ static enum gt_sleep_reason find_most(const uint64_t ns[static GT_SLEEP_REASONS]
 	return most;
 }
 
-/* "lock 40.1 sleep 12.0": most first, as many as there is room for. The GIL has its own column. */
-static char *list_reasons(const struct gt_thread_stats *stats, uint64_t known_ns, uint32_t room)
+/*
+ * "lock 40.1 sleep 12.0": most first, as many as there is room for. The GIL has its own column;
+ * where that cannot tell all, what some stacks tell is among the others.
+ */
+static char *list_reasons(const struct gt_thread_stats *stats, uint64_t known_ns,
+			  bool has_gil_column, uint32_t room)
 {
 	uint64_t ns[GT_SLEEP_REASONS];
 	char *list = strdup("");
 
 	memcpy(ns, stats->sleep_reason_ns, sizeof(ns));
-	ns[GT_SLEEP_UNEXPLAINED] = ns[GT_SLEEP_GIL] = 0;
+	ns[GT_SLEEP_UNEXPLAINED] = 0;
+	if (has_gil_column)
+		ns[GT_SLEEP_GIL] = 0;
 	for (enum gt_sleep_reason reason; list && (reason = find_most(ns)) != GT_SLEEP_UNEXPLAINED;
 	     ns[reason] = 0) {
 		_cleanup_free_ char *shorter = list;
@@ -75,14 +81,16 @@ static void write_thread(const struct gt_report *report, uint32_t index, uint32_
 	const struct gt_thread_stats *stats = &report->stats->threads[index];
 	const struct gt_process *process = &report->trace->processes.items[thread->process];
 	uint64_t known_ns = thread->end_ns - thread->start_ns - stats->state_unknown_ns;
-	uint64_t known_gil_ns = gt_report_knows_gil_sleep(report, index) ? known_ns : 0;
+	bool knows_gil_sleep = gt_report_knows_gil_sleep(report, index);
+	uint64_t known_gil_ns = knows_gil_sleep ? known_ns : 0;
 	uint32_t columns = report->columns ? report->columns : USUAL_COLUMNS;
 	_cleanup_free_ char *name = gt_terminal_dup(thread->name, strlen(thread->name));
 	uint32_t width = name ? GT_MAX(gt_text_columns(name), name_columns) : 0;
 	uint32_t used = FIGURES_COLUMNS + width + 1;
-	_cleanup_free_ char *reasons = report->stacks && columns > used
-					       ? list_reasons(stats, known_ns, columns - used)
-					       : NULL;
+	_cleanup_free_ char *reasons =
+		report->stacks && columns > used
+			? list_reasons(stats, known_ns, knows_gil_sleep, columns - used)
+			: NULL;
 	int padding = reasons && *reasons ? (int)(width + 1 - gt_text_columns(name)) : 0;
 	char running[GT_TEXT_SIZE], runnable[GT_TEXT_SIZE], sleeping[GT_TEXT_SIZE],
 		for_gil[GT_TEXT_SIZE], disk[GT_TEXT_SIZE];
@@ -213,15 +221,17 @@ static void append_counters(const struct gt_report *report, char **list)
 		if (!visible || !sum_counter(report, i, &sum, &is_whole))
 			continue;
 		least = is_whole ? "" : "at least ";
-		/* Which counts nanoseconds. */
-		if (strcmp(name, "task-clock") == 0) {
-			append(list,
-			       gt_format("%s%s on CPU", least, gt_text_ns((uint64_t)sum, text)));
-			continue;
-		}
 		for (char *c = visible; *c; c++)
 			if (*c == '-')
 				*c = ' ';
+		/* Two of them count nanoseconds. */
+		if (gt_string_ends_with(name, "-clock")) {
+			bool is_task = strcmp(name, "task-clock") == 0;
+
+			append(list, gt_format("%s%s %s", least, gt_text_ns((uint64_t)sum, text),
+					       is_task ? "on CPU" : visible));
+			continue;
+		}
 		if (sum == 1 && gt_string_ends_with(visible, "s"))
 			visible[strlen(visible) - 1] = '\0';
 		append(list,

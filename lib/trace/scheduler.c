@@ -223,8 +223,11 @@ int gt_scheduler_leave(struct gt_trace *trace, uint32_t thread, const struct gt_
 		    ? gt_unwinder_unwind(trace->unwinder, trace->threads.items[thread].process,
 					 event->leave.stack, &leave.stack)
 		    : 0;
-	if (r == 0 && !event->leave.is_stopped && leave.stack != GT_STACK_NONE)
+	if (r == 0 && leave.stack != GT_STACK_NONE)
 		r = find_reason(trace, leave.stack, event->leave.stack, &leave.reason);
+	/* What it was called out of does not keep it. */
+	if (event->leave.is_stopped && leave.reason != GT_SLEEP_SIGNAL)
+		leave.reason = GT_SLEEP_UNEXPLAINED;
 	if (leave.is_uninterruptible && is_for_signals(leave.reason))
 		leave.reason = GT_SLEEP_UNEXPLAINED;
 	/* vfork() lets no signal but the last one end the wait for its child. No disk keeps it. */

@@ -44,6 +44,10 @@ static const struct rule calls[] = {
 	{"accept", GT_SLEEP_ACCEPT, 0},
 	{"accept4", GT_SLEEP_ACCEPT, 0},
 	{"connect", GT_SLEEP_CONNECT, 0},
+	{"open", GT_SLEEP_OPEN, 0},
+	{"open64", GT_SLEEP_OPEN, 0},
+	{"openat*", GT_SLEEP_OPEN, 0},
+	{"creat*", GT_SLEEP_OPEN, 0},
 	/* time.sleep() was a select() of no file up to 3.10. */
 	{"select", GT_SLEEP_POLL, 1},
 	{"pselect*", GT_SLEEP_POLL, 1},
@@ -107,6 +111,8 @@ static const struct rule kernel_functions[] = {
 	{"vm_mmap_pgoff", GT_SLEEP_MEMORY, 0},
 	{"__vm_munmap", GT_SLEEP_MEMORY, 0},
 	{"dup_mmap", GT_SLEEP_MEMORY, 0},
+	/* Which probe it has hit, is looked up in the address space. */
+	{"find_active_uprobe*", GT_SLEEP_MEMORY, 0},
 	/* A new thread is being made: not what clone() waits for behind that. */
 	{"copy_process", GT_SLEEP_UNEXPLAINED, 0},
 	{"do_user_addr_fault", GT_SLEEP_MEMORY, 0},
@@ -128,6 +134,9 @@ static const struct rule kernel_functions[] = {
 	{"kernel_wait*", GT_SLEEP_WAIT, 0},
 	{"wait_for_vfork_done", GT_SLEEP_WAIT, 0},
 	{"do_sigtimedwait", GT_SLEEP_SIGNAL, 0},
+	/* By a signal, until there is another one; by a debugger. */
+	{"do_signal_stop", GT_SLEEP_SIGNAL, 0},
+	{"ptrace_stop*", GT_SLEEP_UNEXPLAINED, 0},
 	{"fcntl_setlk", GT_SLEEP_LOCK, 0},
 	{"locks_lock_inode_wait", GT_SLEEP_LOCK, 0},
 };
@@ -150,6 +159,12 @@ static const struct rule lock_functions[] = {
 	{"pthread_cond_*", GT_SLEEP_LOCK, 0},
 	{"pthread_rwlock_*", GT_SLEEP_LOCK, 0},
 	{"pthread_barrier_wait", GT_SLEEP_LOCK, 0},
+	/* Thread.join(), which waits for a lock first, and then for the last steps of the thread:
+	 * from 3.13 on, in a stripped Python only the flag around it has a name. */
+	{"pthread_join", GT_SLEEP_LOCK, 0},
+	{"pthread_timedjoin*", GT_SLEEP_LOCK, 0},
+	{"pthread_clockjoin*", GT_SLEEP_LOCK, 0},
+	{"PyOnceFlag_*", GT_SLEEP_LOCK, 0},
 	{"lll_lock_wait*", GT_SLEEP_LOCK, 0},
 	{"mtx_lock", GT_SLEEP_LOCK, 0},
 	{"mtx_timedlock", GT_SLEEP_LOCK, 0},
@@ -174,9 +189,9 @@ const char *gt_sleep_reason_name(enum gt_sleep_reason reason)
 		[GT_SLEEP_READ] = "read",     [GT_SLEEP_WRITE] = "write",
 		[GT_SLEEP_RECV] = "recv",     [GT_SLEEP_SEND] = "send",
 		[GT_SLEEP_ACCEPT] = "accept", [GT_SLEEP_CONNECT] = "connect",
-		[GT_SLEEP_WAIT] = "wait",     [GT_SLEEP_SIGNAL] = "signal",
-		[GT_SLEEP_FUTEX] = "futex",   [GT_SLEEP_DISK] = "disk",
-		[GT_SLEEP_MEMORY] = "memory",
+		[GT_SLEEP_OPEN] = "open",     [GT_SLEEP_WAIT] = "wait",
+		[GT_SLEEP_SIGNAL] = "signal", [GT_SLEEP_FUTEX] = "futex",
+		[GT_SLEEP_DISK] = "disk",     [GT_SLEEP_MEMORY] = "memory",
 	};
 
 	return reason < GT_SLEEP_REASONS ? names[reason] : NULL;

@@ -22,6 +22,7 @@ enum gt_sleep_reason {
 	GT_SLEEP_SEND,
 	GT_SLEEP_ACCEPT,
 	GT_SLEEP_CONNECT,
+	GT_SLEEP_OPEN,	 /* for the other end of a named pipe, or a server's file */
 	GT_SLEEP_WAIT,	 /* for a child process */
 	GT_SLEEP_SIGNAL, /* for a signal */
 	GT_SLEEP_FUTEX,	 /* for another thread, and nothing says what for */

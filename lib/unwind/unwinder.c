@@ -279,6 +279,7 @@ static struct chain find_chain(const struct gt_stack_sample *sample, uint64_t ma
 static int take_user_chain(struct gt_unwinder *unwinder, const struct gt_code_map *map,
 			   struct chain chain, uint32_t *outermost)
 {
+	unwinder->counts.by_frame_pointers += chain.count > 0;
 	for (uint32_t i = 0; i < chain.count; i++) {
 		uint64_t address = chain_at(chain.at, i);
 		const struct place *place;

@@ -493,7 +493,8 @@ class TestPerf:
                     "-e",
                     "sched:sched_switch",
                 ],
-                *["--call-graph", "dwarf", "--switch-events", python.path, "-c", SLEEP],
+                *["--call-graph", "dwarf", "--switch-events", python.path],
+                *["-c", f"import os; os.fork() and os.wait(); {SLEEP}"],
             ],
             cwd=giltrace.folder,
             check=True,
@@ -503,8 +504,11 @@ class TestPerf:
         assert result.status == 0, result.stderr
         summary = json.loads((giltrace.folder / "sum.json").read_bytes())
         assert summary["probe"] == "none"
-        (thread,) = check_states(summary)
-        assert thread["state"]["sleep"]["sleep"] == pytest.approx(0.2e9, rel=0.2)
+        assert "--no-gil-detect" not in result.stderr and "Not traced" not in result.stderr
+        threads = check_states(summary)
+        assert len(threads) == 2, "a child is shown, too"
+        for thread in threads:
+            assert thread["state"]["sleep"]["sleep"] == pytest.approx(0.2e9, rel=0.2)
         result = giltrace.run("report", "--folded", "off-cpu", "perf.data")
         assert (result.status, result.stderr) == (0, "")
         assert any(

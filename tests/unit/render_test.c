@@ -165,14 +165,23 @@ static void test_summary_json_without_states(void **state)
 	assert_true(json_is_null(json_object_get(summary, "state_lost")));
 }
 
-static void check_width(const char *text)
+/* In columns; the text is ASCII. */
+static size_t longest_line(const char *text)
 {
+	size_t longest = 0;
+
 	for (const char *line = text; *line;) {
 		size_t length = strcspn(line, "\n");
 
-		assert_true(length <= 80);
+		longest = GT_MAX(longest, length);
 		line += length + (line[length] == '\n');
 	}
+	return longest;
+}
+
+static void check_width(const char *text)
+{
+	assert_true(longest_line(text) <= 80);
 }
 
 static void test_summary(void **state)
@@ -232,13 +241,15 @@ static void test_summary_with_stacks(void **state)
 	trace->counters[1] = strdup("task-clock");
 	trace->counters[2] = strdup("cycles");
 	trace->counters[3] = strdup("major-faults");
-	trace->counter_count = 4;
+	trace->counters[4] = strdup("cpu-clock");
+	trace->counter_count = 5;
 	gt_array_for_each (&trace->threads, thread) {
 		thread->voluntary_switches = 1200;
 		thread->involuntary_switches = 3;
 		thread->counts[0] = 1234567;
 		thread->counts[1] = 1.6e9;
 		thread->counts[2] = thread->counts[3] = -1;
+		thread->counts[4] = 2e9;
 	}
 	/* One of them does not tell. */
 	trace->threads.items[0].counts[3] = 5;
@@ -260,13 +271,37 @@ static void test_summary_with_stacks(void **state)
 	assert_non_null(strstr(text,
 			       "\nCounted: 2,400 voluntary and 6 involuntary context switches, "
 			       "0 migrations,\n  2,469,134 minor faults, 3.2s on CPU, at least 5 "
-			       "major faults, 3.0 MiB of\n  memory at most.\n"));
+			       "major faults, 4.0s cpu clock,\n  3.0 MiB of memory at most.\n"));
 	assert_null(strstr(text, "cycles"));
 	assert_non_null(strstr(text, "Lost: 7 wake-ups."));
 	assert_non_null(strstr(text, "disagree on 2 of 1,000 sleeps"));
 	assert_non_null(strstr(text, "Cut: 1,234 of 5,000 stacks"));
 	assert_non_null(strstr(text, "Broken: 1 of 5,000 stacks"));
 	check_width(text);
+}
+
+/* As many reasons are listed as there is room for, and none is cut. */
+static void test_reasons_fit_the_columns(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_(gt_stacks_freep) struct gt_stacks *stacks = gt_stacks_new();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	struct gt_report_meta meta = {.exit_status = 0, .probe_cost_ns = -1};
+	struct gt_report report = {
+		.trace = trace, .stats = &stats, .stacks = stacks, .meta = &meta};
+
+	(void)state;
+	assert_int_equal(gt_stats_compute(trace, &stats), 0);
+	for (enum gt_sleep_reason i = GT_SLEEP_LOCK; i < GT_SLEEP_REASONS; i++)
+		stats.threads[1].sleep_reason_ns[i] = 50000000;
+	for (report.columns = 80; report.columns < 120; report.columns++) {
+		_cleanup_free_ char *text = render_report(&report, gt_render_summary);
+		const char *states = strstr(text, "slept for, %");
+
+		assert_non_null(states);
+		assert_null(strstr(states, "…"));
+		assert_true(longest_line(states) <= report.columns);
+	}
 }
 
 /* Where the GIL was not to be watched, nothing is said of it that nobody can know. */
@@ -285,6 +320,68 @@ static void test_summary_without_the_gil(void **state)
 	assert_null(strstr(text, "Who waited for whom"));
 	assert_non_null(strstr(text, "On and off CPU:\n"));
 	assert_non_null(strstr(text, "  81.8     -     - python3\n"));
+	check_width(text);
+}
+
+/* Frame pointers may have missed who called what a thread waits in. */
+static void test_summary_of_frame_pointers_alone(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_(gt_stacks_freep) struct gt_stacks *stacks = gt_stacks_new();
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	struct gt_report_meta meta = {.probe = "none", .exit_status = 0, .probe_cost_ns = -1};
+	struct gt_report report = {
+		.trace = trace, .stats = &stats, .stacks = stacks, .meta = &meta, .columns = 80};
+
+	(void)state;
+	trace->without_gil = true;
+	assert_int_equal(gt_stats_compute(trace, &stats), 0);
+	stats.threads[1].sleep_gil_ns = 100000000;
+	memset(stats.threads[1].sleep_reason_ns, 0, sizeof(stats.threads[1].sleep_reason_ns));
+	stats.threads[1].sleep_reason_ns[GT_SLEEP_GIL] = 100000000;
+	for (int i = 0; i < 2; i++) {
+		_cleanup_free_ char *text = NULL, *json = NULL;
+		json_auto_t *summary = NULL;
+		json_t *states;
+
+		meta.has_frame_pointer_stacks = i > 0;
+		text = render_report(&report, gt_render_summary);
+		json = render_report(&report, gt_render_summary_json);
+		summary = json_loads(json, 0, NULL);
+		states = json_object_get(thread_of(summary, 1), "state");
+		if (i == 0) {
+			assert_non_null(strstr(text, "  81.8   9.1   0.0 python3\n"));
+			assert_non_null(strstr(text, "are told by their stacks"));
+			assert_int_equal(integer(states, "sleep_gil_ns"), 100000000);
+		} else {
+			assert_non_null(strstr(text, "  81.8     -   0.0 python3 GIL 9.1\n"));
+			assert_non_null(strstr(text, "--call-graph dwarf"));
+			assert_true(json_is_null(json_object_get(states, "sleep_gil_ns")));
+		}
+		check_width(text);
+	}
+}
+
+/* Of what stock perf has recorded nobody knows which Python was meant: it is none "other". */
+static void test_summary_of_states_by_others(void **state)
+{
+	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
+	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
+	struct gt_report_meta meta = {
+		.probe = "none", .exit_status = -1, .probe_cost_ns = -1, .is_others = true};
+	struct gt_report report = {.trace = trace, .stats = &stats, .meta = &meta, .columns = 80};
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	trace->without_gil = true;
+	trace->processes.items[0].maps_other_python = true;
+	trace->processes.items[0].gil_events = 0;
+	assert_int_equal(gt_stats_compute(trace, &stats), 0);
+	text = render_report(&report, gt_render_summary);
+	assert_non_null(strstr(text, "The GIL was not watched (there are no events of it)"));
+	assert_null(strstr(text, "--no-gil-detect"));
+	assert_null(strstr(text, "Not traced"));
+	assert_non_null(strstr(text, " python3\n"));
 	check_width(text);
 }
 
@@ -377,6 +474,9 @@ int main(void)
 		cmocka_unit_test(test_summary_json_without_states),
 		cmocka_unit_test(test_summary),
 		cmocka_unit_test(test_summary_with_stacks),
+		cmocka_unit_test(test_reasons_fit_the_columns),
+		cmocka_unit_test(test_summary_of_states_by_others),
+		cmocka_unit_test(test_summary_of_frame_pointers_alone),
 		cmocka_unit_test(test_summary_without_the_gil),
 		cmocka_unit_test(test_chrome_json),
 		cmocka_unit_test(test_chrome_json_with_stacks),

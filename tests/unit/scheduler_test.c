@@ -451,6 +451,7 @@ static void check_states(const struct gt_trace *trace, uint32_t tid, const char 
 #define IN_SELECT "schedule do_select | select"
 #define IN_TAKE_GIL "schedule futex_wait do_futex | pthread_cond_timedwait !f"
 #define IN_LOCK "schedule futex_wait do_futex | sem_wait PyThread_acquire_lock_timed"
+#define IN_STOP "schedule do_signal_stop get_signal ksys_read | read"
 #define IN_PAGE_FAULT "schedule io_schedule exc_page_fault | !f"
 
 static void test_reasons(void **test_state)
@@ -474,6 +475,9 @@ static void test_reasons(void **test_state)
 	in(trace, 1600, PID);
 	leave(trace, 1699, PID, IN_READ, STOPPED);
 	out(trace, 1700, PID, false);
+	in(trace, 1710, PID);
+	leave(trace, 1719, PID, IN_STOP, STOPPED);
+	out(trace, 1720, PID, false);
 	in(trace, 1800, PID);
 	/* A page was missing: a signal would end a wait for a lock. */
 	leave(trace, 1850, PID, IN_LOCK, UNINTERRUPTIBLE);
@@ -498,7 +502,8 @@ static void test_reasons(void **test_state)
 	finish(trace, &stats);
 	check_states(trace, PID,
 		     "1000 on, 1100 S(read) schedule, 1200 on, 1300 D(disk) schedule, 1400 on, "
-		     "1500 R exit_to_user_mode_loop, 1600 on, 1700 S schedule, 1800 on, "
+		     "1500 R exit_to_user_mode_loop, 1600 on, 1700 S schedule, 1710 on, "
+		     "1720 S(signal) schedule, 1800 on, "
 		     "1851 D schedule, 1870 state unknown, 1910 on, 1920 S, 1930 on, 1942 S(poll) "
 		     "schedule, "
 		     "1950 on, 1960 S(wait) schedule");
@@ -508,7 +513,7 @@ static void test_reasons(void **test_state)
 	assert_int_equal(thread->sleep_reason_ns[GT_SLEEP_POLL], 8);
 	assert_int_equal(thread->uninterruptible_reason_ns[GT_SLEEP_DISK], 100);
 	assert_int_equal(thread->uninterruptible_ns, 119);
-	assert_int_equal(trace->threads.items[0].voluntary_switches, 7);
+	assert_int_equal(trace->threads.items[0].voluntary_switches, 8);
 	assert_int_equal(trace->threads.items[0].involuntary_switches, 1);
 }
 

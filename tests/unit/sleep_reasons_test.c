@@ -58,6 +58,9 @@ static void test_system_calls(void **state)
 		 GT_SLEEP_ACCEPT},
 		{IN "inet_stream_connect __sys_connect __x64_sys_connect" ENTRY "x",
 		 GT_SLEEP_CONNECT},
+		{IN "wait_for_partner fifo_open do_dentry_open vfs_open path_openat do_filp_open "
+		    "do_sys_openat2 __x64_sys_openat" ENTRY "open os_open",
+		 GT_SLEEP_OPEN},
 		{IN "poll_schedule_timeout.constprop.0 do_select core_sys_select "
 		    "do_pselect.constprop.0 __x64_sys_pselect6" ENTRY "__select",
 		 GT_SLEEP_POLL},
@@ -79,6 +82,11 @@ static void test_system_calls(void **state)
 		{IN "do_sigtimedwait.isra.0 __x64_sys_rt_sigtimedwait" ENTRY "__sigtimedwait",
 		 GT_SLEEP_SIGNAL},
 		{IN "__x64_sys_pause" ENTRY "pause", GT_SLEEP_SIGNAL},
+		{IN "do_signal_stop get_signal arch_do_signal_or_restart exit_to_user_mode_loop "
+		    "__x64_sys_read" ENTRY "read",
+		 GT_SLEEP_SIGNAL},
+		{IN "ptrace_stop ptrace_signal get_signal __x64_sys_read" ENTRY "read",
+		 GT_SLEEP_UNEXPLAINED},
 		{IN "flock_lock_inode_wait locks_lock_inode_wait __x64_sys_flock" ENTRY "flock",
 		 GT_SLEEP_LOCK},
 		{IN "fcntl_setlk do_fcntl __x64_sys_fcntl" ENTRY "fcntl", GT_SLEEP_LOCK},
@@ -113,6 +121,12 @@ static void test_disk_and_memory(void **state)
 		{IN "schedule_preempt_disabled rwsem_down_write_slowpath down_write_killable "
 		    "__vm_munmap __x64_sys_munmap" ENTRY "__munmap",
 		 GT_SLEEP_MEMORY},
+		{IN "schedule_preempt_disabled rwsem_down_read_slowpath down_read "
+		    "find_active_uprobe_rcu uprobe_notify_resume irqentry_exit_to_user_mode "
+		    "asm_exc_int3 | take_gil PyEval_RestoreThread",
+		 GT_SLEEP_MEMORY},
+		{IN "io_schedule folio_wait_bit_common do_filp_open __x64_sys_openat" ENTRY "open",
+		 GT_SLEEP_DISK},
 		{IN "rwsem_down_write_slowpath vm_mmap_pgoff ksys_mmap_pgoff" ENTRY "x",
 		 GT_SLEEP_MEMORY},
 		/* The lock of a file. */
@@ -156,6 +170,9 @@ static void test_other_threads(void **state)
 		 GT_SLEEP_LOCK},
 		{FUTEX "libc.so.6+0x1 _multiprocessing_SemLock_acquire_impl f", GT_SLEEP_LOCK},
 		{FUTEX "pthread_rwlock_rdlock f", GT_SLEEP_LOCK},
+		{FUTEX "__pthread_clockjoin_ex PyThread_join_thread", GT_SLEEP_LOCK},
+		{FUTEX "libc.so.6+0x1 libc.so.6+0x2 python3.15+0x3 _PyOnceFlag_CallOnceSlow f",
+		 GT_SLEEP_LOCK},
 		{FUTEX "___pthread_mutex_lock std::mutex::lock f", GT_SLEEP_LOCK},
 		{FUTEX "std::sys::futex_wait std::thread::park f", GT_SLEEP_FUTEX},
 		{IN "futex_wait_queue_me futex_wait do_futex __x64_sys_futex" ENTRY "syscall f",
@@ -173,6 +190,7 @@ static void test_without_the_kernel(void **state)
 		{"[kernel] [kernel] | __poll select_poll_poll", GT_SLEEP_POLL},
 		{"__GI___read_nocancel _IO_file_read", GT_SLEEP_READ},
 		{"__libc_read _Py_read", GT_SLEEP_READ},
+		{"__GI___open64_nocancel f", GT_SLEEP_OPEN},
 		{"__libc_recv sock_recv", GT_SLEEP_RECV},
 		{"clock_nanosleep@@GLIBC_2.17 time_sleep", GT_SLEEP_SLEEP},
 		{"__select select_select_impl.constprop.0", GT_SLEEP_POLL},

@@ -20,7 +20,7 @@ const PARTS = [
  * @param {number} count
  */
 function formatCounter(name, count) {
-	return name === 'task-clock' ? formatDuration(Math.round(count)) : formatCount(Math.round(count));
+	return name.endsWith('-clock') ? formatDuration(Math.round(count)) : formatCount(Math.round(count));
 }
 
 /**

@@ -39,6 +39,7 @@ const LOOK_OF_REASON = {
 	send: 'io',
 	accept: 'io',
 	connect: 'io',
+	open: 'io',
 	disk: 'disk',
 	memory: 'disk',
 };
