@@ -149,7 +149,8 @@ static void describe_stacks(struct gt_recording *recording)
 	report->stacks = counts.samples;
 	report->stacks_cut = counts.cut;
 	report->stacks_broken = counts.broken;
-	report->has_frame_pointer_stacks = counts.by_frame_pointers > 0;
+	/* Of programs that have them, some do not while they are being loaded. */
+	report->lacks_frame_pointers = counts.whole_chains < counts.chains - counts.chains / 50;
 }
 
 /* An empty model, which knows how its events were recorded. */

@@ -47,7 +47,7 @@ bool gt_report_knows_gil_sleep(const struct gt_report *report, uint32_t thread)
 {
 	return gt_report_knows_thread(report, thread) ||
 	       (report->trace->without_gil && report->stacks &&
-		!report->meta->has_frame_pointer_stacks);
+		!report->meta->lacks_frame_pointers);
 }
 
 bool gt_report_is_estimate(const struct gt_report *report)

@@ -31,7 +31,7 @@ struct gt_report_meta {
 	/* How many stacks were recorded, how many go on behind what was copied of them, and how
 	 * many could not be followed to their end. */
 	uint64_t stacks, stacks_cut, stacks_broken;
-	bool has_frame_pointer_stacks; /* which lack any number of callers, and do not say so */
+	bool lacks_frame_pointers; /* by which stacks were recorded: they miss callers */
 	const struct gt_comparison *comparison; /* NULL unless both ways of capture were used */
 };
 

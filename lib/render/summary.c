@@ -183,7 +183,7 @@ static void write_state_caveats(const struct gt_report *report, uint64_t unknown
 			"GIL. The probes count.%s",
 			gt_text_digits(trace->sleeps_disagreed, text),
 			gt_text_digits(trace->sleeps_compared, more),
-			meta->has_frame_pointer_stacks
+			meta->lacks_frame_pointers
 				? " Frame pointers do not lead through all code; --call-graph "
 				  "dwarf does."
 				: "");
@@ -264,7 +264,7 @@ static void write_unwatched(const struct gt_report *report, struct gt_sink *sink
 
 	if (!report->stacks)
 		sleeps = "nor, without stacks, is who slept for it";
-	else if (report->meta->has_frame_pointer_stacks)
+	else if (report->meta->lacks_frame_pointers)
 		sleeps = "nor is how long threads slept for it: frame pointers lead only through "
 			 "code that was built with them, and --call-graph dwarf through all";
 	gt_text_write_wrapped(

@@ -275,14 +275,24 @@ static struct chain find_chain(const struct gt_stack_sample *sample, uint64_t ma
 	return chain;
 }
 
-/* As the kernel has followed the frame pointers: where that ends, is not told. */
+/* The function that threads start in: by the tables, nobody has called it. */
+static bool is_start(const struct place *place)
+{
+	return place && place->has_rule && place->rule.from[GT_CFI_RETURN] == GT_CFI_UNDEFINED;
+}
+
+/*
+ * As the kernel has followed the frame pointers: where code without them led it astray is not
+ * told, but then it hardly arrives where threads start.
+ */
 static int take_user_chain(struct gt_unwinder *unwinder, const struct gt_code_map *map,
 			   struct chain chain, uint32_t *outermost)
 {
-	unwinder->counts.by_frame_pointers += chain.count > 0;
+	const struct place *place = NULL;
+
+	unwinder->counts.chains += chain.count > 0;
 	for (uint32_t i = 0; i < chain.count; i++) {
 		uint64_t address = chain_at(chain.at, i);
-		const struct place *place;
 		int r;
 
 		if (unwinder->frame_count == MAX_FRAMES) {
@@ -298,6 +308,7 @@ static int take_user_chain(struct gt_unwinder *unwinder, const struct gt_code_ma
 		}
 		add_frame(unwinder, place->frame, place->file_offset);
 	}
+	unwinder->counts.whole_chains += is_start(place);
 	return 0;
 }
 

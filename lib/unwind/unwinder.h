@@ -52,8 +52,8 @@ struct gt_unwinder_counts {
 	uint64_t samples, frames; /* frames of user code that were unwound */
 	uint64_t cut;		  /* stacks of which more could have been copied */
 	uint64_t broken; /* stacks that ended at code whose tables are missing or make no sense */
-	uint64_t
-		by_frame_pointers; /* stacks that the kernel has walked: who knows what it missed */
+	uint64_t chains; /* stacks that the kernel has walked by frame pointers */
+	uint64_t whole_chains; /* of these, such as lead to where a thread starts */
 };
 
 /* SPEC is copied. -ENOMEM. What is wrong with a file, is said when it is needed (with -v). */

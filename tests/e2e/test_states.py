@@ -125,7 +125,7 @@ def test_a_sleep_is_as_long_as_it_was(giltrace, any_interpreter):
 
 
 def test_frame_pointers_alone_do_not_tell_all(giltrace, some_interpreter):
-    """No build is known to have them everywhere: nothing is said of the GIL then."""
+    """Debian's C library has none, so nothing is said of the GIL."""
     result = giltrace.workload(
         some_interpreter,
         *("busy_threads", 0.3, 2),

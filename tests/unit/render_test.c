@@ -344,7 +344,7 @@ static void test_summary_of_frame_pointers_alone(void **state)
 		json_auto_t *summary = NULL;
 		json_t *states;
 
-		meta.has_frame_pointer_stacks = i > 0;
+		meta.lacks_frame_pointers = i > 0;
 		text = render_report(&report, gt_render_summary);
 		json = render_report(&report, gt_render_summary_json);
 		summary = json_loads(json, 0, NULL);

@@ -421,8 +421,37 @@ __asm__(".pushsection .text\n"
 	"behind_clone:\n"
 	"	ret\n"
 	".size clone_of_a_test, . - clone_of_a_test\n"
+	/* As _start() of the C library: the tables say that nobody has called it. */
+	".type start_of_a_test, @function\n"
+	"start_of_a_test:\n"
+	"	.cfi_startproc\n"
+	"	.cfi_undefined rip\n"
+	"	nop\n"
+	"behind_call:\n"
+	"	nop\n"
+	"	.cfi_endproc\n"
+	".size start_of_a_test, . - start_of_a_test\n"
 	".popsection\n");
-extern const char behind_clone[];
+extern const char behind_clone[], behind_call[];
+
+/* Of a thread all of whose code has frame pointers, every stack leads to where it started. */
+static void test_frame_pointers_that_lead_to_the_start(void **state)
+{
+	_cleanup_(gt_unwinder_freep) struct gt_unwinder *unwinder = new_unwinder(NULL);
+	uint64_t chain[] = {
+		(uint64_t)PERF_CONTEXT_USER,
+		(uint64_t)(uintptr_t)take_gil_of_a_test,
+		(uint64_t)(uintptr_t)behind_call,
+	};
+	struct gt_stack_sample sample = {.frames = chain, .frame_count = ARRAY_SIZE(chain)};
+	struct gt_stack_sample astray = {.frames = chain, .frame_count = 2};
+
+	(void)state;
+	expect_names(unwinder, SPACE, &sample, "take_gil_of_a_test start_of_a_test");
+	expect_names(unwinder, SPACE, &astray, "take_gil_of_a_test");
+	assert_int_equal(gt_unwinder_counts(unwinder).chains, 2);
+	assert_int_equal(gt_unwinder_counts(unwinder).whole_chains, 1);
+}
 
 /* The frames of one that has made a system call, which gave RESULT. */
 static char *unwind_behind_clone(uint64_t result)
@@ -811,6 +840,7 @@ int main(void)
 		cmocka_unit_test(test_a_broken_stack_ends_in_a_mark),
 #ifdef __x86_64__
 		cmocka_unit_test(test_a_new_thread_has_no_caller),
+		cmocka_unit_test(test_frame_pointers_that_lead_to_the_start),
 #endif
 		cmocka_unit_test(test_files_are_found),
 		cmocka_unit_test(test_the_vdso_has_names),
