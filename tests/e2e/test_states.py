@@ -2,11 +2,12 @@
 
 import os
 import subprocess
+import warnings
 
 import pytest
 
 from timeline import overlap_ns
-from undisturbed import undisturbed
+from undisturbed import DisturbedWarning, undisturbed
 
 SECOND = 10**9
 STATES = ["--state-detect"]
@@ -51,7 +52,7 @@ def queued_ns(timeline, tid):
 @undisturbed
 def test_sleeps_cover_the_waits_for_the_gil(giltrace, any_interpreter):
     """And stacks alone, of another run, tell the same."""
-    asleep, off_cpu = {}, {}
+    asleep, queued = {}, {}
     for options in (STATES, STACKS_ALONE):
         (way,) = options
         result = giltrace.workload(any_interpreter, "busy_threads", 2, 2, options=options)
@@ -60,7 +61,7 @@ def test_sleeps_cover_the_waits_for_the_gil(giltrace, any_interpreter):
         threads = [result.timeline.threads[window["tid"]] for window in result.facts["busy"]]
         states = [thread["state"] for thread in threads]
         asleep[way] = sum(state["sleep"].get("GIL", 0) for state in states)
-        off_cpu[way] = asleep[way] + sum(state["runnable_ns"] for state in states)
+        queued[way] = sum(state["runnable_ns"] for state in states)
         if way == "--no-gil-detect":
             assert all(thread["gil_wait_ns"] is None for thread in threads)
             assert asleep[way] == sum(state["sleep_gil_ns"] for state in states)
@@ -72,10 +73,13 @@ def test_sleeps_cover_the_waits_for_the_gil(giltrace, any_interpreter):
             result.summary[key] for key in ("sleeps_compared", "sleeps_disagreed")
         )
         assert compared > 100 and disagreed <= 0.02 * compared
-    # On a machine with other work, what is no sleep any more is a wait for a CPU.
-    busy = max(off_cpu[way] - asleep[way] for way in asleep) > 0.05 * 2 * 2 * SECOND
-    first, second = (off_cpu if busy else asleep).values()
-    assert abs(first - second) <= 0.05 * 2 * 2 * SECOND, "within 5 % of the run"
+    # Where threads wait for a CPU, how long they sleep depends on how much of it each run got.
+    allowed = 0.05 * 2 * 2 * SECOND
+    if max(queued.values()) > allowed:
+        warnings.warn("too busy to compare two runs", DisturbedWarning, stacklevel=1)
+        return
+    first, second = asleep.values()
+    assert abs(first - second) <= allowed, "within 5 % of the run"
 
 
 def is_on_a_disk(folder):
