@@ -510,6 +510,7 @@ describe('page', { skip: reason ?? false }, () => {
 		await withPage(path, { width: 1024 }, async (tab) => {
 			const scrolled = () => tab.$eval('#scroller', (element) => element.scrollTop);
 			assert.equal(await scrolled(), 0);
+			await tab.selectOption('#sort-rows', 'start');
 			await tab.locator('#threads tbody tr').last().click();
 			assert.ok((await scrolled()) > 4000);
 			assert.equal(await tab.locator('#labels .chosen').getAttribute('data-lane'), '199');

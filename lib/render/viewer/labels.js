@@ -159,7 +159,7 @@ function makeGilLabel(timeline, gilLane) {
 			'div',
 			'line waiters',
 			make('span', '', 'how many wait'),
-			make('span', 'most', parts ? `≤ ${parts.peak} wait` : '…'),
+			make('span', 'most', parts ? `max ${parts.peak}` : '…'),
 		),
 		make(
 			'div',
@@ -183,7 +183,7 @@ function makeMemoryLabel(timeline, process) {
 	const label = make('div', 'memory-label', make('span', '', 'resident memory'));
 	const memory = timeline.memories.find((candidate) => candidate.process === process);
 	if (memory)
-		label.append(make('span', 'most', `≤ ${formatBytes(memory.most)}`));
+		label.append(make('span', 'most', `max ${formatBytes(memory.most)}`));
 	return label;
 }
 

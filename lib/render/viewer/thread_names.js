@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What threads are called: a name that only one of a process has says who it is, and needs no number. */
+/* What threads are called: a name that only one thread has says who it is, and needs no number. */
 
 import { make } from './dom.js';
 import { formatName } from './format.js';
@@ -22,13 +22,12 @@ import { formatName } from './format.js';
 export function threadNames(processes) {
 	/** @type {Map<string, {process: import('./report.js').Process, thread: import('./report.js').Thread}>} */
 	const threads = new Map();
-	/** @type {Map<string, number>} by pid and name */
+	/** @type {Map<string, number>} by name: lists are of threads of all processes */
 	const uses = new Map();
 	for (const process of processes)
 		for (const thread of process.threads) {
 			threads.set(`${process.pid} ${thread.tid}`, { process, thread });
-			const use = `${process.pid} ${thread.name}`;
-			uses.set(use, (uses.get(use) ?? 0) + 1);
+			uses.set(thread.name, (uses.get(thread.name) ?? 0) + 1);
 		}
 	/** @type {Map<string, ThreadName>} */
 	const known = new Map();
@@ -59,7 +58,7 @@ function makeName(found, uses, pid, tid) {
 	if (thread.name === process.command)
 		return { name: main ? 'main' : String(tid), number: main ? String(tid) : '', title, named: false, main };
 	const name = formatName(thread.name);
-	const isOnly = uses.get(`${pid} ${thread.name}`) === 1;
+	const isOnly = uses.get(thread.name) === 1;
 	return { name, number: isOnly ? '' : String(tid), title: `${name}, ${title}`, named: true, main };
 }
 
