@@ -582,6 +582,7 @@ describe('lanes', { skip: reason ?? false }, () => {
 			assert.equal(await sort.inputValue(), 'waiting');
 			await checkOrder(tab, byWaiting);
 			assert.equal(await written(tab), '');
+			assert.match((await tab.locator('#labels .gil-label').getAttribute('title')) ?? '', /all others are grey/);
 			await sort.selectOption('start');
 			await checkOrder(tab, byStart);
 			assert.match(await written(tab), /order=0,1,2/);
@@ -603,6 +604,7 @@ describe('lanes', { skip: reason ?? false }, () => {
 		});
 		await withPage(page('service').path, {}, async (tab) => {
 			assert.equal(await tab.locator('#sort-rows').inputValue(), 'start');
+			assert.doesNotMatch((await tab.locator('#labels .gil-label').getAttribute('title')) ?? '', /grey/);
 		});
 	});
 
@@ -651,6 +653,7 @@ describe('lanes', { skip: reason ?? false }, () => {
 			assert.match((await tab.locator('#arrows text').first().textContent()) ?? '', /^worker 420[12] · \d/);
 			assert.match(await tab.locator('.verdict').innerText(), /“worker” \(4201\) and “worker” \(4202\) spent/);
 			assert.match(await tab.locator('#panel').innerText(), /worker \(420[12]\)/);
+			assert.equal(await tab.getByRole('button', { name: 'worker, tid 4202' }).innerText(), 'worker');
 		});
 		/* Of several processes too: lists are of all of them. */
 		await withPage(page('processes').path, {}, async (tab) => {
