@@ -637,6 +637,14 @@ describe('blame: page', { skip: reason ?? false }, () => {
 			assert.doesNotMatch(await caption(), /≈/);
 			await tab.locator('#lengths-thread').selectOption('-1');
 			assert.match(await caption(), /≈/);
+			/* Until another thread is chosen, it stays so; and without one, all are meant. */
+			await tab.focus('#plot');
+			await tab.keyboard.press('.');
+			assert.match(await caption(), /≈/);
+			await tab.keyboard.press('ArrowDown');
+			assert.doesNotMatch(await caption(), /≈/);
+			await tab.keyboard.press('Escape');
+			assert.match(await caption(), /≈/);
 			const bar = tab.locator('#lengths-holds .bin').last();
 			await bar.hover();
 			assert.match(await tab.locator('#hover').innerText(), /^\d[\d\s]* holds? of \d[^,]* to \d[^,]*s, \d/u);
