@@ -11,9 +11,10 @@ import { filterKey, filterTitle, findWaits, longestWaits, parseFilterKey } from 
 import { addCounts, lengthsOf, quantile } from '../../lib/render/viewer/histogram.js';
 import { KIND_WAIT, sumRange } from '../../lib/render/viewer/lanes.js';
 import { matrixOf, shortDuration } from '../../lib/render/viewer/matrix.js';
+import { parseReport } from '../../lib/render/viewer/report.js';
 import { roundly, verdict } from '../../lib/render/viewer/verdict.js';
 import { missing } from './chromium.mjs';
-import { cannotRecord, makePage, page, readPage, temporary } from './pages.mjs';
+import { cannotRecord, elementText, makePage, page, readPage, temporary } from './pages.mjs';
 import { suiteTabs } from './tabs.mjs';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
@@ -254,6 +255,12 @@ describe('blame: verdict', { skip }, () => {
 		assert.match(sentences('two'), /^“count-1” and “count-2” spent (4|5)\d.% of their lives waiting for the GIL\. They took turns/);
 		assert.match(sentences('service'), /For \d\d.% of that time “worker-1” held it\. Three others waited less, up to \d\d.%\.$/);
 		assert.match(sentences('many'), /^200 threads spent 9\d.% .* For 8\d.% of that time 3\d threads held it, in turns: no single one/);
+		/* Most of its pairs are not in the page. */
+		const { summary } = parseReport(elementText(page('crowd').html, 'report'));
+		assert.match(
+			verdict(summary, summary.processes).join(' '),
+			/^2000 threads spent 9\d.% [^.]*\. \d{3} threads took turns: no single one/,
+		);
 		assert.match(sentences('processes'), / of process \d+ spent .*It is the one of three processes whose threads waited most\.$/);
 		assert.match(sentences('lossy'), /Events were lost: of \d\.\d.% of the threads' time nothing is known\.$/);
 		assert.match(sentences('empty'), /^No thread took the GIL/);

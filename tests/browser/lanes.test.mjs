@@ -644,23 +644,33 @@ describe('lanes', { skip: reason ?? false }, () => {
 
 	test('threads of one name are told apart by their tids', async () => {
 		const path = temporary('one-name.html');
-		writeFileSync(path, page('two').html.replaceAll(/"count-[12]"/g, '"worker"'));
+		writeFileSync(path, page('two').html.replaceAll(/"count-[12]"/g, '"worker of a long name"'));
 		await withPage(path, {}, async (tab) => {
 			const first = tab.locator('#longest-list button').first();
-			assert.match(await first.innerText(), /for\s*worker 420[12]$/);
+			assert.match(await first.innerText(), /for\s*worker of a long name\s*420[12]$/);
 			await first.click();
 			await frame(tab);
-			assert.match((await tab.locator('#arrows text').first().textContent()) ?? '', /^worker 420[12] · \d/);
-			assert.match(await tab.locator('.verdict').innerText(), /“worker” \(4201\) and “worker” \(4202\) spent/);
-			assert.match(await tab.locator('#panel').innerText(), /worker \(420[12]\)/);
-			assert.equal(await tab.getByRole('button', { name: 'worker, tid 4202' }).innerText(), 'worker');
+			assert.match((await tab.locator('#arrows text').first().textContent()) ?? '', /^worker of a long name 420[12] · \d/);
+			assert.match(await tab.locator('.verdict').innerText(), /“worker of a long name” \(4201\) and “worker of a long name” \(4202\) spent/);
+			assert.match(await tab.locator('#panel').innerText(), /worker of a long name \(420[12]\)/);
+			const number = tab.locator('.matrix thead .tid').first();
+			const whole = await number.evaluate((element) => {
+				const button = /** @type {Element} */ (element.closest('button')).getBoundingClientRect();
+				const { left, right } = element.getBoundingClientRect();
+				return left >= button.left && right <= button.right;
+			});
+			assert.ok(whole, 'the name is cut, and not its number');
+			assert.equal(await tab.getByRole('button', { name: 'worker of a long name, tid 4202' }).innerText(), 'worker of a long name');
 		});
 		/* Of several processes too: lists are of all of them. */
 		await withPage(page('processes').path, {}, async (tab) => {
 			const texts = await tab.locator('#longest-list .person').allInnerTexts();
 			assert.ok(texts.length > 10);
 			for (const text of texts)
-				assert.match(text, / \d+$|^\d+$|^nobody$/);
+				assert.match(text, /\s\d+$|^\d+$|^nobody$/);
+			/* A table of one process has no need of them. */
+			const holders = await tab.locator('.matrix thead .person').allInnerTexts();
+			assert.ok(holders.includes('count-1'), holders.join());
 		});
 	});
 

@@ -158,8 +158,11 @@ function drawGil(timeline, brushes, gilLane, chart, bar, count) {
 	return runs.map(({ colour, holder, x0, x1 }) => {
 		const lane =
 			colour < OTHERS ? gilLane.lanes.find(({ index }) => colours[index] === colour) : lanes[holder - 1];
+		const name = lane && timeline.nameOf(lane.process.pid, lane.thread.tid);
 		return {
-			text: lane ? nameText(timeline.nameOf(lane.process.pid, lane.thread.tid)) : '',
+			text: name ? nameText(name) : '',
+			/* Nobody else of its process is called main. */
+			short: name && name.main && !name.named ? name.name : name?.number,
 			x0,
 			x1,
 			middle: (bar[0] + bar[1]) / 2,

@@ -223,20 +223,29 @@ function holderSentences(summary, process, waiters, holdsOf) {
 			...(half >= 2 * SWITCH_NS ? longHoldSentences(process.threads.filter(({ tid }) => tid === top)) : []),
 		];
 	}
+	/** @param {[number, number][]} list */
+	const sum = (list) => list.reduce((added, [, ns]) => added + ns, 0);
+	/* Where too much is not in the page, how long each held it at all has to do. */
+	const isCut = sum(holders) + nobody < MOSTLY * all;
+	const keepers = isCut
+		? process.threads
+				.map(({ tid, has_gil_ns: ns }) => /** @type {[number, number]} */ ([tid, ns ?? 0]))
+				.sort((a, b) => b[1] - a[1])
+		: holders;
+	/* What nobody held is nobody's: it is told for itself. */
+	const most = MOSTLY * sum(keepers);
 	let few = 0;
 	let part = 0;
-	/* What nobody held is nobody's: it is told for itself. */
-	const heldByAll = holders.reduce((sum, [, ns]) => sum + ns, 0);
-	while (few < holders.length && part < MOSTLY * heldByAll)
-		part += holders[few++][1];
-	const turn = middle(holders.slice(0, few).map(([tid, ns]) => [burst(tid), ns]));
+	while (few < keepers.length && part < most)
+		part += keepers[few++][1];
+	const turn = middle(keepers.slice(0, few).map(([tid, ns]) => [burst(tid), ns]));
 	const long =
 		turn === 0
 			? ''
 			: turn >= 0.7 * SWITCH_NS && turn <= 1.4 * SWITCH_NS
 				? ` of about ${roundly(turn)}, Python's switch interval`
 				: ` of about ${roundly(turn)}`;
-	const takers = new Set(holders.slice(0, few).map(([tid]) => tid));
+	const takers = new Set(keepers.slice(0, few).map(([tid]) => tid));
 	const free =
 		nobody >= NOTABLY * all
 			? [`For ${percent(nobody, all)} nobody held it: it was being handed over.`]
@@ -244,7 +253,7 @@ function holderSentences(summary, process, waiters, holdsOf) {
 	const why =
 		turn >= 2 * SWITCH_NS ? longHoldSentences(process.threads.filter(({ tid }) => takers.has(tid))) : [];
 	const areWaiters = [...takers].every((tid) => tids.has(tid));
-	if (few <= MOST_TURNS && !(areWaiters && few === tids.size))
+	if (few <= MOST_TURNS && !isCut && !(areWaiters && few === tids.size))
 		return [
 			`${during(part, all)} ${callAll(process, [...takers])} held it${few > 1 ? `, in turns${long}` : ''}.`,
 			...free,
@@ -253,6 +262,8 @@ function holderSentences(summary, process, waiters, holdsOf) {
 	const nobodys = `${long}: no single one of them is to blame.`;
 	if (areWaiters && few >= ALMOST_ALL * tids.size)
 		return [`They took turns${nobodys}`, ...free, ...why];
+	if (isCut)
+		return [`${capital(inWords(few))} threads took turns${nobodys}`, ...free, ...why];
 	return [`${during(part, all)} ${inWords(few)} threads held it, in turns${nobodys}`, ...free, ...why];
 }
 
@@ -282,7 +293,8 @@ function longHoldSentences(threads) {
 	const runnable = total(threads, ({ state }) => state?.runnable_ns ?? 0);
 	if (known && runnable >= STARVED * (running + runnable) && runnable > 0) {
 		const whose = threads.length > 1 ? 'they' : 'it';
-		return [`For ${percent(runnable, running + runnable)} of the time in which ${whose} could have run, ${whose} had no CPU.`];
+		const part = percent(runnable, running + runnable);
+		return [`For ${part} of the time in which ${whose} could have run, ${whose} had no CPU.`];
 	}
 	const because = known ? 'mostly C code that does not' : 'C code that does not, or had no CPU meanwhile';
 	return [`Python code lets go after 5\u202fms when asked to: longer holds are ${because}.`];
