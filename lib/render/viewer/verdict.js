@@ -242,7 +242,7 @@ function holderSentences(summary, process, waiters, holdsOf) {
 	const long =
 		turn === 0
 			? ''
-			: turn >= 0.7 * SWITCH_NS && turn <= 1.4 * SWITCH_NS
+			: turn >= 0.85 * SWITCH_NS && turn <= 1.4 * SWITCH_NS
 				? ` of about ${roundly(turn)}, Python's switch interval`
 				: ` of about ${roundly(turn)}`;
 	const takers = new Set(keepers.slice(0, few).map(([tid]) => tid));
