@@ -11,9 +11,10 @@ import { filterKey, filterTitle, findWaits, longestWaits, parseFilterKey } from 
 import { addCounts, lengthsOf, quantile } from '../../lib/render/viewer/histogram.js';
 import { KIND_WAIT, sumRange } from '../../lib/render/viewer/lanes.js';
 import { matrixOf, shortDuration } from '../../lib/render/viewer/matrix.js';
+import { parseReport } from '../../lib/render/viewer/report.js';
 import { roundly, verdict } from '../../lib/render/viewer/verdict.js';
 import { missing } from './chromium.mjs';
-import { cannotRecord, makePage, page, readPage, temporary } from './pages.mjs';
+import { cannotRecord, elementText, makePage, page, readPage, temporary } from './pages.mjs';
 import { suiteTabs } from './tabs.mjs';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
@@ -253,7 +254,13 @@ describe('blame: verdict', { skip }, () => {
 	test('of made-up traces', () => {
 		assert.match(sentences('two'), /^“count-1” and “count-2” spent (4|5)\d.% of their lives waiting for the GIL\. They took turns/);
 		assert.match(sentences('service'), /For \d\d.% of that time “worker-1” held it\. Three others waited less, up to \d\d.%\.$/);
-		assert.match(sentences('many'), /^200 threads spent 9\d.% .* 200 threads took turns: no single one/);
+		assert.match(sentences('many'), /^200 threads spent 9\d.% .* For 8\d.% of that time 3\d threads held it, in turns: no single one/);
+		/* Most of its pairs are not in the page. */
+		const { summary } = parseReport(elementText(page('crowd').html, 'report'));
+		assert.match(
+			verdict(summary, summary.processes).join(' '),
+			/^2000 threads spent 9\d.% [^.]*\. \d{3} threads took turns: no single one/,
+		);
 		assert.match(sentences('processes'), / of process \d+ spent .*It is the one of three processes whose threads waited most\.$/);
 		assert.match(sentences('lossy'), /Events were lost: of \d\.\d.% of the threads' time nothing is known\.$/);
 		assert.match(sentences('empty'), /^No thread took the GIL/);
@@ -308,7 +315,39 @@ describe('blame: verdict', { skip }, () => {
 		);
 		assert.equal(
 			say(),
-			"Five threads spent 80 % of their lives waiting for the GIL. Five threads took turns of about 5.1 ms, Python's switch interval: no single one of them is to blame.",
+			"Five threads spent 80 % of their lives waiting for the GIL. They took turns of about 5.1 ms, Python's switch interval: no single one of them is to blame.",
+		);
+	});
+
+	test('many that hold it for long, and more that hardly do', () => {
+		const state = { running_ns: 1e8, runnable_ns: 3e8, sleep_ns: 6e8, sleep_gil_ns: 6e8, disk_ns: 0, unknown_ns: 0 };
+		const { sentences: say, summary, holdsOf } = madeUp(
+			Array.from({ length: 31 }, (_, place) => ({
+				name: `w${place}`,
+				wait: place > 10 ? 4e8 : 0,
+				/* Of few holds, some may be very long. */
+				half: place <= 3 ? 9e7 : place <= 10 ? 12e6 : 1e4,
+				longest: 1e8,
+			})),
+			Array.from({ length: 20 }, (_, place) => place + 11).flatMap((waiter) => [
+				...Array.from({ length: 10 }, (_, place) => /** @type {[number, number, number]} */ ([waiter, place + 1, 25e6])),
+				/** @type {[number, number, number]} */ ([waiter, 11 + ((waiter - 10) % 20), 1e7]),
+				/** @type {[number, number | null, number]} */ ([waiter, null, 14e7]),
+			]),
+		);
+		const held =
+			'20 threads spent 40 % of their lives waiting for the GIL. For 56 % of that time nine threads held it, ' +
+			'in turns of about 12 ms: no single one of them is to blame. ' +
+			'For 35 % nobody held it: it was being handed over. ';
+		assert.equal(
+			say(),
+			held + 'Python code lets go after 5 ms when asked to: longer holds are C code that does not, or had no CPU meanwhile.',
+		);
+		for (const thread of summary.processes[0].threads)
+			thread.state = state;
+		assert.equal(
+			verdict(summary, summary.processes, holdsOf).join(' ').replaceAll('\u202f', ' '),
+			held + 'For 75 % of the time in which they could have run, they had no CPU.',
 		);
 	});
 
@@ -330,6 +369,18 @@ describe('blame: verdict', { skip }, () => {
 		assert.equal(
 			say(),
 			'“w” spent 50 % of its life waiting for the GIL. For 84 % of that time “a” and “b” held it, in turns of about 1.2 ms.',
+		);
+	});
+
+	test('one that held it for a part, and nobody for the rest', () => {
+		const { sentences: say } = madeUp(
+			[{ name: 'python3', half: 1e6, longest: 2e6 }, { name: 'w', wait: 5e8, longest: 2e6 }],
+			[[1, 0, 25e7], [1, null, 25e7]],
+		);
+		assert.equal(
+			say(),
+			'“w” spent 50 % of its life waiting for the GIL. For 50 % of that time the main thread held it. ' +
+				'For 50 % nobody held it: it was being handed over.',
 		);
 	});
 
@@ -592,6 +643,14 @@ describe('blame: page', { skip: reason ?? false }, () => {
 			assert.equal(await counted('lengths-waits'), threads[3].acquired);
 			assert.doesNotMatch(await caption(), /≈/);
 			await tab.locator('#lengths-thread').selectOption('-1');
+			assert.match(await caption(), /≈/);
+			/* Until another thread is chosen, it stays so; and without one, all are meant. */
+			await tab.focus('#plot');
+			await tab.keyboard.press('.');
+			assert.match(await caption(), /≈/);
+			await tab.keyboard.press('ArrowDown');
+			assert.doesNotMatch(await caption(), /≈/);
+			await tab.keyboard.press('Escape');
 			assert.match(await caption(), /≈/);
 			const bar = tab.locator('#lengths-holds .bin').last();
 			await bar.hover();

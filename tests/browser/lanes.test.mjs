@@ -104,6 +104,16 @@ async function hover(tab, x, y) {
 }
 
 /**
+ * The address's fragment when it has been written: that comes some time after a frame.
+ * @param {Tab} tab
+ */
+function written(tab) {
+	return tab.evaluate(`new Promise((done) =>
+		requestAnimationFrame(() => setTimeout(() => done(decodeURIComponent(location.hash)), 350)),
+	)`);
+}
+
+/**
  * What the page's arrows tell.
  * @param {Tab} tab
  */
@@ -157,7 +167,7 @@ describe('lanes', { skip: reason ?? false }, () => {
 				const labels = await tab.locator('#labels .gil-label').allInnerTexts();
 				assert.equal(labels.length, gils.length);
 				for (const text of labels)
-					assert.match(text, /how many wait\s*≤ \d+ wait\s*GIL, by holder\s*held \d/);
+					assert.match(text, /how many wait\s*max \d+\s*GIL, by holder\s*held \d/);
 				for (const { id } of gils) {
 					const top = await rowTop(tab, `[data-gil="${id}"]`);
 					const pane = await boxOf(tab, '#window');
@@ -536,12 +546,131 @@ describe('lanes', { skip: reason ?? false }, () => {
 				await tab.selectOption('#sort-rows', order);
 				assert.deepEqual(
 					await seenLanes(tab),
-					[...lanes].sort((a, b) => Number(b.thread[key]) - Number(a.thread[key])).map(({ index }) => index),
+					[...lanes]
+						.sort(
+							(a, b) =>
+								Number(b.thread.main) - Number(a.thread.main) ||
+								Number(b.thread[key]) - Number(a.thread[key]),
+						)
+						.map(({ index }) => index),
 				);
 			}
 			await tab.selectOption('#sort-rows', 'start');
 			assert.deepEqual(await seenLanes(tab), [0, 1, 2, 3, 4, 5]);
 			assert.ok(intervals.start.length > 0);
+		});
+	});
+
+	test('more threads than fit are sorted by waiting when the page opens', async () => {
+		const { path, html } = page('many');
+		const { lanes } = await readPage(html);
+		/** @param {(lane: typeof lanes[0]) => number} length */
+		const order = (length) =>
+			[...lanes]
+				.sort((a, b) => Number(b.thread.main) - Number(a.thread.main) || length(b) - length(a))
+				.map(({ index }) => index);
+		const byWaiting = order(({ thread }) => Number(thread.gil_wait_ns));
+		const byStart = order(() => 0);
+		assert.notDeepEqual(byWaiting, byStart);
+		/** @param {import('playwright-core').Page} tab @param {number[]} wanted */
+		const checkOrder = async (tab, wanted) => {
+			const first = (await seenLanes(tab)).slice(0, 8);
+			assert.deepEqual(first, wanted.slice(0, 8));
+		};
+		await withPage(path, {}, async (tab) => {
+			const sort = tab.locator('#sort-rows');
+			assert.equal(await sort.inputValue(), 'waiting');
+			await checkOrder(tab, byWaiting);
+			assert.equal(await written(tab), '');
+			assert.match((await tab.locator('#labels .gil-label').getAttribute('title')) ?? '', /all others are grey/);
+			await sort.selectOption('start');
+			await checkOrder(tab, byStart);
+			assert.match(await written(tab), /order=0,1,2/);
+			/* A link tells how they are sorted, and one that does not leads to the page as it opens. */
+			await tab.reload();
+			await tab.waitForSelector('html[data-ready]');
+			assert.equal(await sort.inputValue(), 'start');
+			await checkOrder(tab, byStart);
+			await tab.evaluate('location.hash = "#"');
+			await frame(tab);
+			assert.equal(await sort.inputValue(), 'waiting');
+			await checkOrder(tab, byWaiting);
+			/* What is moved and moved back is as it was. */
+			await tab.focus('#plot');
+			await press(tab, 'ArrowDown ArrowDown Alt+ArrowDown');
+			assert.equal(await sort.inputValue(), 'own');
+			await press(tab, 'Alt+ArrowUp');
+			assert.equal(await sort.inputValue(), 'waiting');
+		});
+		await withPage(page('service').path, {}, async (tab) => {
+			assert.equal(await tab.locator('#sort-rows').inputValue(), 'start');
+			assert.doesNotMatch((await tab.locator('#labels .gil-label').getAttribute('title')) ?? '', /grey/);
+		});
+	});
+
+	test('Escape lets go of one thing at a time, and of the thread last', async () => {
+		await withPage(page('service').path, { height: 1100 }, async (tab) => {
+			const isThere = async () =>
+				Promise.all(
+					['#filter-chip', '#range-bar', '#mark', '#labels .chosen'].map((name) =>
+						tab.locator(name).isVisible(),
+					),
+				);
+			await tab.locator('.matrix [data-key*="-"]').first().click();
+			await tab.focus('#plot');
+			await press(tab, 'r n');
+			await frame(tab);
+			/** @type {boolean[][]} */
+			const steps = [await isThere()];
+			for (let i = 0; i < 5; i++) {
+				await press(tab, 'Escape');
+				await frame(tab);
+				steps.push(await isThere());
+			}
+			assert.deepEqual(steps, [
+				[true, true, true, true],
+				[false, true, true, true],
+				[false, false, true, true],
+				[false, false, false, true],
+				[false, false, false, false],
+				[false, false, false, false],
+			]);
+			assert.doesNotMatch(await written(tab), /thread/);
+			/* The arrows begin at the first one again. */
+			await press(tab, 'ArrowDown');
+			assert.equal(await tab.locator('#labels .chosen').getAttribute('data-lane'), '0');
+		});
+	});
+
+	test('threads of one name are told apart by their tids', async () => {
+		const path = temporary('one-name.html');
+		writeFileSync(path, page('two').html.replaceAll(/"count-[12]"/g, '"worker of a long name"'));
+		await withPage(path, {}, async (tab) => {
+			const first = tab.locator('#longest-list button').first();
+			assert.match(await first.innerText(), /for\s*worker of a long name\s*420[12]$/);
+			await first.click();
+			await frame(tab);
+			assert.match((await tab.locator('#arrows text').first().textContent()) ?? '', /^worker of a long name 420[12] · \d/);
+			assert.match(await tab.locator('.verdict').innerText(), /“worker of a long name” \(4201\) and “worker of a long name” \(4202\) spent/);
+			assert.match(await tab.locator('#panel').innerText(), /worker of a long name \(420[12]\)/);
+			const number = tab.locator('.matrix thead .tid').first();
+			const whole = await number.evaluate((element) => {
+				const button = /** @type {Element} */ (element.closest('button')).getBoundingClientRect();
+				const { left, right } = element.getBoundingClientRect();
+				return left >= button.left && right <= button.right;
+			});
+			assert.ok(whole, 'the name is cut, and not its number');
+			assert.equal(await tab.getByRole('button', { name: 'worker of a long name, tid 4202' }).innerText(), 'worker of a long name');
+		});
+		/* Of several processes too: lists are of all of them. */
+		await withPage(page('processes').path, {}, async (tab) => {
+			const texts = await tab.locator('#longest-list .person').allInnerTexts();
+			assert.ok(texts.length > 10);
+			for (const text of texts)
+				assert.match(text, /\s\d+$|^\d+$|^nobody$/);
+			/* A table of one process has no need of them. */
+			const holders = await tab.locator('.matrix thead .person').allInnerTexts();
+			assert.ok(holders.includes('count-1'), holders.join());
 		});
 	});
 
@@ -559,6 +688,7 @@ describe('lanes', { skip: reason ?? false }, () => {
 	test('with 200 threads, only labels near the window are made', async () => {
 		await withPage(page('many').path, { height: 860 }, async (tab) => {
 			assert.ok((await tab.locator('#labels > div').count()) < 50);
+			await tab.selectOption('#sort-rows', 'start');
 			await tab.evaluate('document.getElementById("scroller").scrollTop = 2800');
 			await frame(tab);
 			const seen = await seenLanes(tab);
@@ -669,7 +799,7 @@ describe('lanes', { skip: reason ?? false }, () => {
 		const { lanes } = await readPage(html);
 		await withPage(path, {}, async (tab) => {
 			assert.equal(await tab.locator('#labels .gil-label').count(), 1);
-			assert.match(await tab.locator('#labels .gil-label').innerText(), /≤ [1-3] wait/);
+			assert.match(await tab.locator('#labels .gil-label').innerText(), /max [1-3]\b/);
 			const pane = await boxOf(tab, '#window');
 			const gil = await rowTop(tab, '.gil-label');
 			/** @type {Set<string>} */

@@ -273,7 +273,7 @@ describe('page', { skip: reason ?? false }, () => {
 			await tab.focus('#plot');
 			await tab.keyboard.press('k');
 			const first = await tab.locator('#place').textContent();
-			assert.match(first ?? '', /heartbeat \(4205\).*lasts/);
+			assert.match(first ?? '', /thread heartbeat \(4205\), lasts \d.*Stack, innermost first, [^,]+, [^,]+/);
 			await tab.keyboard.press('k');
 			assert.notEqual(await tab.locator('#place').textContent(), first);
 			await tab.keyboard.press('j');
@@ -476,7 +476,7 @@ describe('page', { skip: reason ?? false }, () => {
 			await tab.keyboard.press('.');
 			await tab.keyboard.press('.');
 			const spoken = await tab.locator('#place').textContent();
-			assert.match(spoken ?? '', /(Holds|Waits for) the GIL.*count-1 \(4201\).*lasts/);
+			assert.match(spoken ?? '', /^(Holds|Waits for) the GIL, thread count-1 \(4201\), lasts \d/);
 			for (let i = 0; i < 14; i++)
 				await tab.keyboard.press('w');
 			await tab.waitForTimeout(100);
@@ -510,6 +510,7 @@ describe('page', { skip: reason ?? false }, () => {
 		await withPage(path, { width: 1024 }, async (tab) => {
 			const scrolled = () => tab.$eval('#scroller', (element) => element.scrollTop);
 			assert.equal(await scrolled(), 0);
+			await tab.selectOption('#sort-rows', 'start');
 			await tab.locator('#threads tbody tr').last().click();
 			assert.ok((await scrolled()) > 4000);
 			assert.equal(await tab.locator('#labels .chosen').getAttribute('data-lane'), '199');

@@ -6,9 +6,10 @@
 
 import { onChange } from './changes.js';
 import { byId } from './dom.js';
-import { formatName, formatShare } from './format.js';
+import { formatShare } from './format.js';
 import { KIND_HAS, KIND_WAIT, firstEndingAfter } from './lanes.js';
 import { HOLDERS_BAR, barOf } from './rows.js';
+import { nameText } from './thread_names.js';
 import { pixelAt } from './view.js';
 
 const MOST_ARROWS = 6;
@@ -185,7 +186,7 @@ function drawArrows(timeline, holders) {
 			y += up ? TEXT_HEIGHT : -TEXT_HEIGHT;
 		texts.push({ x, y });
 		const text = makeSvg('text', { x: x + (left ? -8 : 8), y, class: left ? 'left' : '' });
-		text.textContent = `${formatName(held.lane.thread.name)} · ${formatShare(held.ns, length)}`;
+		text.textContent = `${nameText(timeline.nameOf(held.lane.process.pid, held.lane.thread.tid))} · ${formatShare(held.ns, length)}`;
 		parts.push(group);
 		labels.push(makeSvg('g', { class: place === 0 ? 'longest' : '' }));
 		labels[labels.length - 1].append(text);

@@ -7,6 +7,7 @@
  * @property {number} x0 of the bar, in device pixels
  * @property {number} x1
  * @property {number} middle its height on the screen
+ * @property {string} [short] what is written where there is no room for all of it
  * @property {boolean} cut whether a part of the text is better than nothing
  */
 
@@ -35,10 +36,12 @@ export function drawBarLabels(context, style, scale, labels) {
 		widths.set(key, width);
 		return width;
 	};
-	for (const { text: whole, x0, x1, middle, cut } of labels) {
+	for (const { text: whole, short, x0, x1, middle, cut } of labels) {
 		const room = x1 - x0 - 9 * scale;
 		let text = whole;
-		if (cut && text && measure(text) > room) {
+		if (short && measure(text) > room)
+			text = short;
+		else if (cut && text && measure(text) > room) {
 			const characters = [...text];
 			const kept = Math.floor((characters.length * room) / measure(text)) - 1;
 			text = kept < LEAST_CHARACTERS ? '' : characters.slice(0, kept).join('') + '…';

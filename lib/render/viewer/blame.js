@@ -117,12 +117,6 @@ function showChip(timeline) {
 	const chips = [byId('filter-chip'), byId('blame-chip')];
 	for (const chip of chips)
 		chip.addEventListener('click', () => clearFilter(timeline));
-	document.addEventListener('keydown', (event) => {
-		const target = /** @type {Element} */ (event.target);
-		/* There it takes something else away. */
-		if (event.key === 'Escape' && target.tagName !== 'INPUT' && !target.closest('#flame'))
-			clearFilter(timeline);
-	});
 	onChange(timeline, ['filter'], () => {
 		const { filter } = timeline;
 		for (const chip of chips) {

@@ -9,6 +9,7 @@ import {
 	describeStates,
 	findInterval,
 	laneName,
+	spokenText,
 } from './details.js';
 import { byId } from './dom.js';
 import { formatMoment } from './format.js';
@@ -129,7 +130,7 @@ function chooseState(timeline, index) {
 	timeline.interval = -1;
 	timeline.state = index;
 	bringIntoView(timeline, states.start[index], states.end[index]);
-	byId('place').textContent = nodes.map((node) => node.textContent).join(', ');
+	byId('place').textContent = spokenText(nodes);
 	showPanel(timeline, lane, nodes);
 	tellChange(timeline, 'choice');
 	askFrame(timeline);
@@ -191,7 +192,7 @@ export function chooseInterval(timeline, interval) {
 	bringIntoView(timeline, intervals.start[interval], intervals.end[interval]);
 	const lane = lanes[timeline.chosen];
 	const nodes = describeInterval(report, intervals, lanes, lane, interval);
-	byId('place').textContent = nodes.map((node) => node.textContent).join(', ');
+	byId('place').textContent = spokenText(nodes);
 	showPanel(timeline, lane, nodes);
 	tellChange(timeline, 'choice');
 	askFrame(timeline);

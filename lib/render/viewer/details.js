@@ -30,6 +30,8 @@ const KINDS = {
 const MAX_HOLDERS = 6;
 /* Beside the pointer. */
 const MAX_FRAMES = 14;
+/* Read out. */
+const MAX_SPOKEN = 5;
 
 /**
  * The same of states.
@@ -50,6 +52,22 @@ export function laneName(lane) {
  */
 export function line(term, text) {
 	return make('div', 'pair', make('span', 'term', term), make('span', 'value', text));
+}
+
+/**
+ * What is read out. The space between a term and its value is the style sheet's, and so are the lines of a
+ * stack, of which the innermost will do.
+ * @param {HTMLElement[]} nodes
+ */
+export function spokenText(nodes) {
+	return nodes
+		.map((node) => {
+			const parts = [...node.children].map((child) => child.textContent).filter(Boolean);
+			if (node.classList.contains('pair'))
+				return parts.join(' ');
+			return node.classList.contains('stack') ? parts.slice(0, MAX_SPOKEN).join(', ') : node.textContent;
+		})
+		.join(', ');
 }
 
 /**

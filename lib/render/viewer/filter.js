@@ -175,7 +175,7 @@ export function findWaits(intervals, lanes, choice) {
  * @param {WaitChoice} choice
  */
 export function filterTitle(report, { pid, waiter, holder }) {
-	const nameOf = threadNames(report.summary.processes);
+	const nameOf = threadNames(report.summary.processes, true);
 	/** @param {number} tid */
 	const name = (tid) => {
 		const thread = nameOf(pid, tid);

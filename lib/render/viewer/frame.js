@@ -4,7 +4,7 @@
 import { drawBarLabels } from './bar_labels.js';
 import { tellChange } from './changes.js';
 import { byId } from './dom.js';
-import { formatDuration, formatName } from './format.js';
+import { formatDuration } from './format.js';
 import { columnsOfIntervals, columnsOfParts, hasFew } from './gil_columns.js';
 import { drawHolders, drawWaiters } from './gil_draw.js';
 import { OTHERS } from './gils.js';
@@ -15,6 +15,7 @@ import { drawLane, fillPlain } from './raster.js';
 import { HOLDERS_BAR, MEMORY_BAR, WAITERS_BAR, barOf, rowsBetween } from './rows.js';
 import { drawRuler, roundStep, tickTimes } from './ruler.js';
 import { stateLabel } from './states.js';
+import { nameText } from './thread_names.js';
 import { pixelAt } from './view.js';
 
 /* A bar of this width has room for a label. */
@@ -157,8 +158,11 @@ function drawGil(timeline, brushes, gilLane, chart, bar, count) {
 	return runs.map(({ colour, holder, x0, x1 }) => {
 		const lane =
 			colour < OTHERS ? gilLane.lanes.find(({ index }) => colours[index] === colour) : lanes[holder - 1];
+		const name = lane && timeline.nameOf(lane.process.pid, lane.thread.tid);
 		return {
-			text: lane ? formatName(lane.thread.name) : '',
+			text: name ? nameText(name) : '',
+			/* Nobody else of its process is called main. */
+			short: name && name.main && !name.named ? name.name : name?.number,
 			x0,
 			x1,
 			middle: (bar[0] + bar[1]) / 2,

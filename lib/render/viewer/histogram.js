@@ -253,8 +253,13 @@ export function showHistograms(timeline) {
 		byId('lengths-holds').replaceChildren(...makeHistogram(holds, bins));
 	};
 	select.addEventListener('change', show);
+	let followed = timeline.chosen;
 	onChange(timeline, ['choice'], () => {
-		const chosen = String(timeline.chosen);
+		/* Another interval of the same thread changes nothing of what was chosen here. */
+		if (timeline.chosen === followed)
+			return;
+		followed = timeline.chosen;
+		const chosen = String(followed);
 		if (select.value === chosen || ![...select.options].some(({ value }) => value === chosen))
 			return;
 		select.value = chosen;

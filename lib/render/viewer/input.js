@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Wheel, keys and buttons of the timeline. */
 
-import { chooseNothing, stepInterval, stepLane, stepState } from './choose.js';
+import { chooseLane, chooseNothing, hoverEnd, stepInterval, stepLane, stepState } from './choose.js';
 import { byId } from './dom.js';
+import { clearFilter } from './filter.js';
 import { fitNext } from './fit.js';
 import { listenToPointer } from './pointer.js';
 import { clearSelection, endSelection, selectView, startSelection } from './selection.js';
@@ -83,6 +84,22 @@ function isTyping(event) {
 }
 
 /**
+ * Lets go of one thing at a time: what lies over the others first, and the thread last.
+ * @param {import('./timeline.js').Timeline} timeline
+ */
+function letGo(timeline) {
+	hoverEnd();
+	if (timeline.filter)
+		clearFilter(timeline);
+	else if (timeline.selection)
+		clearSelection(timeline);
+	else if (timeline.interval >= 0 || timeline.state >= 0)
+		chooseNothing(timeline);
+	else if (timeline.chosen >= 0)
+		chooseLane(timeline, -1);
+}
+
+/**
  * @param {import('./timeline.js').Timeline} timeline
  * @param {Record<string, () => void>} others
  */
@@ -108,7 +125,7 @@ function listenToKeys(timeline, others) {
 		'.': () => stepInterval(timeline, 1),
 		j: () => stepState(timeline, -1),
 		k: () => stepState(timeline, 1),
-		Escape: () => (timeline.selection ? clearSelection(timeline) : chooseNothing(timeline)),
+		Escape: () => letGo(timeline),
 		...others,
 	};
 	/* These scroll the page when the timeline has not the focus. */

@@ -4,7 +4,7 @@
 import { laneName } from './details.js';
 import { byId, make } from './dom.js';
 import { formatBytes, formatCount, formatName, formatShare, visibleText } from './format.js';
-import { NO_COLOUR } from './gils.js';
+import { NO_COLOUR, OTHERS } from './gils.js';
 import { knownStateTime, knownTime } from './report.js';
 import { rowsBetween } from './rows.js';
 
@@ -159,7 +159,7 @@ function makeGilLabel(timeline, gilLane) {
 			'div',
 			'line waiters',
 			make('span', '', 'how many wait'),
-			make('span', 'most', parts ? `≤ ${parts.peak} wait` : '…'),
+			make('span', 'most', parts ? `max ${parts.peak}` : '…'),
 		),
 		make(
 			'div',
@@ -171,6 +171,8 @@ function makeGilLabel(timeline, gilLane) {
 	label.title = `GIL ${gil.address}: held ${held} of the time of the trace`;
 	if (parts)
 		label.title += `, at most ${parts.peak} waited for it at once`;
+	if (gilLane.lanes.some(({ index }) => timeline.colours[index] === OTHERS))
+		label.title += `. The ${OTHERS} that held it longest have a colour each, all others are grey: point at them to read who`;
 	label.dataset.gil = String(gilLane.id);
 	return label;
 }
@@ -183,7 +185,7 @@ function makeMemoryLabel(timeline, process) {
 	const label = make('div', 'memory-label', make('span', '', 'resident memory'));
 	const memory = timeline.memories.find((candidate) => candidate.process === process);
 	if (memory)
-		label.append(make('span', 'most', `≤ ${formatBytes(memory.most)}`));
+		label.append(make('span', 'most', `max ${formatBytes(memory.most)}`));
 	return label;
 }
 

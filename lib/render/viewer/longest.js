@@ -56,7 +56,7 @@ export function waitKeys(timeline) {
  */
 export function showLongest(timeline) {
 	const { report, intervals, lanes } = timeline;
-	const nameOf = threadNames(report.summary.processes);
+	const nameOf = threadNames(report.summary.processes, true);
 
 	const fill = () => {
 		const list = byId('longest-list');

@@ -5,17 +5,22 @@ import { onChange } from './changes.js';
 import { chooseLane } from './choose.js';
 import { byId } from './dom.js';
 import {
+	firstSorting,
 	hideLane,
 	laneBeside,
 	moveLane,
 	rowsBetween,
 	showHidden,
 	sortRows,
+	sortedLanes,
 	toggleFolded,
 	toggleThin,
 } from './rows.js';
 
 const LABEL_DRAG_PIXELS = 4;
+
+/** @type {import('./rows.js').Sorting[]} */
+const SORTINGS = ['start', 'waiting', 'holding'];
 
 /**
  * @param {import('./timeline.js').Timeline} timeline
@@ -23,20 +28,21 @@ const LABEL_DRAG_PIXELS = 4;
 export function listenToLabels(timeline) {
 	const labels = byId('labels');
 	const sort = /** @type {HTMLSelectElement} */ (byId('sort-rows'));
-	let sorting = false;
 
-	sort.addEventListener('change', () => {
-		sorting = true;
-		sortRows(timeline, /** @type {import('./rows.js').Sorting} */ (sort.value));
-		sorting = false;
-	});
-	const { order } = timeline.arrangement;
-	let known = order.join();
+	sort.value = firstSorting(timeline.lanes);
+	sort.addEventListener('change', () =>
+		sortRows(timeline, /** @type {import('./rows.js').Sorting} */ (sort.value)),
+	);
+	let known = timeline.arrangement.order.join();
 	onChange(timeline, ['rows'], () => {
 		const now = timeline.arrangement.order.join();
-		if (now !== known && !sorting)
-			sort.value = 'own';
+		if (now === known)
+			return;
 		known = now;
+		/* Where two orders are the same, it is the one that was asked for. */
+		const wanted = SORTINGS.filter((by) => by === sort.value);
+		sort.value =
+			[...wanted, ...SORTINGS].find((by) => sortedLanes(timeline.lanes, by).join() === now) ?? 'own';
 	});
 	const wasDragged = listenToDrags(timeline, labels);
 	labels.addEventListener('click', (event) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Which rows are hidden, and their order, as links tell it: the lanes by their places in the page. */
 
-import { hiddenLanes, laneOrder, setHidden, setLaneOrder } from './rows.js';
+import { firstSorting, hiddenLanes, laneOrder, setHidden, setLaneOrder, sortedLanes } from './rows.js';
 
 /** @param {string | null} text any @param {number} count of lanes */
 function readLanes(text, count) {
@@ -15,6 +15,7 @@ function readLanes(text, count) {
  */
 export function rowLinks(timeline) {
 	const count = timeline.lanes.length;
+	const first = sortedLanes(timeline.lanes, firstSorting(timeline.lanes));
 	return [
 		{
 			name: 'hidden',
@@ -25,9 +26,9 @@ export function rowLinks(timeline) {
 			name: 'order',
 			write: () => {
 				const order = laneOrder(timeline);
-				return order.every((lane, place) => lane === place) ? null : order.join(',');
+				return order.every((lane, place) => lane === first[place]) ? null : order.join(',');
 			},
-			read: (text) => setLaneOrder(timeline, readLanes(text, count)),
+			read: (text) => setLaneOrder(timeline, text === null ? first : readLanes(text, count)),
 		},
 	];
 }

@@ -50,13 +50,58 @@ export const MEMORY_BAR = { top: 3, height: MEMORY_HEIGHT - 6 };
 
 /** @typedef {'start' | 'waiting' | 'holding'} Sorting */
 
+/* More threads than this do not fit on a screen: those that wait most are then seen first. */
+const MANY_LANES = 12;
+
+/**
+ * How the threads are sorted when the page opens.
+ * @param {import('./lanes.js').Lane[]} lanes
+ * @returns {Sorting}
+ */
+export function firstSorting(lanes) {
+	/** @type {Map<import('./report.js').Process, number>} */
+	const counts = new Map();
+	for (const { process } of lanes)
+		counts.set(process, (counts.get(process) ?? 0) + 1);
+	const waited = lanes.some(({ thread }) => (thread.gil_wait_ns ?? 0) > 0);
+	return waited && [...counts.values()].some((count) => count > MANY_LANES) ? 'waiting' : 'start';
+}
+
+/**
+ * All lanes in an order: processes stay where they are, and the main thread of each comes first.
+ * @param {import('./lanes.js').Lane[]} lanes
+ * @param {Sorting} by
+ * @returns {number[]}
+ */
+export function sortedLanes(lanes, by) {
+	/** @type {Map<import('./report.js').Process, number>} */
+	const places = new Map();
+	for (const { process } of lanes)
+		if (!places.has(process))
+			places.set(process, places.size);
+	/** @param {import('./lanes.js').Lane} lane */
+	const place = ({ process }) => places.get(process) ?? 0;
+	/** @param {import('./lanes.js').Lane} lane */
+	const length = ({ thread }) =>
+		(by === 'waiting' ? thread.gil_wait_ns : by === 'holding' ? thread.has_gil_ns : null) ?? 0;
+	return [...lanes]
+		.sort(
+			(a, b) =>
+				place(a) - place(b) ||
+				Number(b.thread.main) - Number(a.thread.main) ||
+				length(b) - length(a) ||
+				a.index - b.index,
+		)
+		.map(({ index }) => index);
+}
+
 /**
  * @param {import('./lanes.js').Lane[]} lanes
  * @returns {Arrangement}
  */
 export function makeArrangement(lanes) {
 	return {
-		order: lanes.map((lane) => lane.index),
+		order: sortedLanes(lanes, firstSorting(lanes)),
 		hidden: new Set(),
 		thin: new Set(),
 		folded: new Set(),
@@ -204,14 +249,7 @@ export function setLaneOrder(timeline, order) {
  * @param {Sorting} by
  */
 export function sortRows(timeline, by) {
-	const { lanes } = timeline;
-	const key = /** @type {const} */ ({ waiting: 'gil_wait_ns', holding: 'has_gil_ns' });
-	const order = lanes.map((lane) => lane.index);
-	if (by !== 'start')
-		order.sort(
-			(a, b) => (lanes[b].thread[key[by]] ?? 0) - (lanes[a].thread[key[by]] ?? 0) || a - b,
-		);
-	setLaneOrder(timeline, order);
+	setLaneOrder(timeline, sortedLanes(timeline.lanes, by));
 }
 
 /**

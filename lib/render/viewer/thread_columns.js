@@ -83,6 +83,8 @@ function nameCell(figures) {
 	const button = make('button', 'name', make('bdi', '', formatName(figures.name)));
 	button.type = 'button';
 	button.tabIndex = -1;
+	/* The focus goes from name to name, and many may be the same. */
+	button.setAttribute('aria-label', `${formatName(figures.name)}, tid ${figures.tid}`);
 	const name = make('th', 'thread', button);
 	name.scope = 'row';
 	if (figures.main)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What threads are called: a name that only one of a process has says who it is, and needs no number. */
+/* What threads are called: a name that only one thread has says who it is, and needs no number. */
 
 import { make } from './dom.js';
 import { formatName } from './format.js';
@@ -17,17 +17,21 @@ import { formatName } from './format.js';
 
 /**
  * @param {import('./report.js').Process[]} processes
+ * @param {boolean} [together] whether those of all processes stand in one list: their names are then to be
+ *   told apart, too
  * @returns {NameOf}
  */
-export function threadNames(processes) {
+export function threadNames(processes, together = false) {
 	/** @type {Map<string, {process: import('./report.js').Process, thread: import('./report.js').Thread}>} */
 	const threads = new Map();
-	/** @type {Map<string, number>} by pid and name */
+	/** @param {number} pid @param {string} name */
+	const useKey = (pid, name) => (together ? name : `${pid} ${name}`);
+	/** @type {Map<string, number>} */
 	const uses = new Map();
 	for (const process of processes)
 		for (const thread of process.threads) {
 			threads.set(`${process.pid} ${thread.tid}`, { process, thread });
-			const use = `${process.pid} ${thread.name}`;
+			const use = useKey(process.pid, thread.name);
 			uses.set(use, (uses.get(use) ?? 0) + 1);
 		}
 	/** @type {Map<string, ThreadName>} */
@@ -36,19 +40,19 @@ export function threadNames(processes) {
 		const key = `${pid} ${tid}`;
 		let name = known.get(key);
 		if (!name)
-			known.set(key, (name = makeName(threads.get(key), uses, pid, tid)));
+			known.set(key, (name = makeName(threads.get(key), (text) => uses.get(useKey(pid, text)) === 1, pid, tid)));
 		return name;
 	};
 }
 
 /**
  * @param {{process: import('./report.js').Process, thread: import('./report.js').Thread} | undefined} found
- * @param {Map<string, number>} uses
+ * @param {(name: string) => boolean} isOnly whether no other thread has a name
  * @param {number} pid
  * @param {number | null} tid
  * @returns {ThreadName}
  */
-function makeName(found, uses, pid, tid) {
+function makeName(found, isOnly, pid, tid) {
 	if (tid === null)
 		return { name: 'nobody', number: '', title: 'nobody held the GIL', named: false, main: false };
 	const title = `pid ${pid}, tid ${tid}`;
@@ -59,8 +63,7 @@ function makeName(found, uses, pid, tid) {
 	if (thread.name === process.command)
 		return { name: main ? 'main' : String(tid), number: main ? String(tid) : '', title, named: false, main };
 	const name = formatName(thread.name);
-	const isOnly = uses.get(`${pid} ${thread.name}`) === 1;
-	return { name, number: isOnly ? '' : String(tid), title: `${name}, ${title}`, named: true, main };
+	return { name, number: isOnly(thread.name) ? '' : String(tid), title: `${name}, ${title}`, named: true, main };
 }
 
 /** @param {ThreadName} thread */

@@ -16,6 +16,7 @@ import { makeRaster } from './raster.js';
 import { watchesGil } from './report.js';
 import { barOf, layRows, makeArrangement, rowsBetween } from './rows.js';
 import { legendOf, lookOf } from './states.js';
+import { threadNames } from './thread_names.js';
 import { panBy, setRange, timeAt, zoomAt } from './view.js';
 
 /**
@@ -34,6 +35,7 @@ import { panBy, setRange, timeAt, zoomAt } from './view.js';
  * @property {import('./lanes.js').Lane[]} lanes
  * @property {import('./gils.js').GilLane[]} gilLanes
  * @property {Uint8Array} colours of holders, by lane
+ * @property {import('./thread_names.js').NameOf} nameOf
  * @property {import('./lanes.js').Intervals | null} intervals null until they have been decoded
  * @property {import('./lanes.js').Intervals | null} states null until then, and when there are none
  * @property {import('./stacks.js').Stacks | null} stacks of the states, likewise
@@ -73,6 +75,7 @@ export function makeTimeline(report, lanes) {
 		lanes,
 		gilLanes: hasGil ? makeGilLanes(report, lanes) : [],
 		colours: holderColours(lanes),
+		nameOf: threadNames(report.summary.processes),
 		intervals: null,
 		states: null,
 		stacks: null,

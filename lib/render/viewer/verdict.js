@@ -13,6 +13,10 @@ const ALIKE = 0.5;
 const BLAMED = 0.6;
 /* So much of it makes a few threads those who take turns. */
 const MOSTLY = 0.8;
+/* So much of it that nobody held it for is worth a word. */
+const NOTABLY = 0.3;
+/* When so many of those who wait are those who hold it, they wait for each other. */
+const ALMOST_ALL = 0.6;
 const MOST_NAMES = 4;
 const MOST_TURNS = 3;
 /* A thread that runs Python code is asked for the GIL after this time, unless told otherwise. */
@@ -216,47 +220,83 @@ function holderSentences(summary, process, waiters, holdsOf) {
 		const bursts = half > 0 ? `, mostly in bursts of about ${roundly(half)}` : '';
 		return [
 			`${during(held, all)} ${calls(process, top)} held it${bursts}.`,
-			...(half >= 2 * SWITCH_NS ? longHoldSentences(process.threads.find(({ tid }) => tid === top)) : []),
+			...(half >= 2 * SWITCH_NS ? longHoldSentences(process.threads.filter(({ tid }) => tid === top)) : []),
 		];
 	}
-	const turns = holders.slice(0, MOST_TURNS).map(([tid]) => burst(tid));
-	const turn = turns.sort((a, b) => a - b)[turns.length >> 1];
+	/** @param {[number, number][]} list */
+	const sum = (list) => list.reduce((added, [, ns]) => added + ns, 0);
+	/* Where too much is not in the page, how long each held it at all has to do. */
+	const isCut = sum(holders) + nobody < MOSTLY * all;
+	const keepers = isCut
+		? process.threads
+				.map(({ tid, has_gil_ns: ns }) => /** @type {[number, number]} */ ([tid, ns ?? 0]))
+				.sort((a, b) => b[1] - a[1])
+		: holders;
+	/* What nobody held is nobody's: it is told for itself. */
+	const most = MOSTLY * sum(keepers);
+	let few = 0;
+	let part = 0;
+	while (few < keepers.length && part < most)
+		part += keepers[few++][1];
+	const turn = middle(keepers.slice(0, few).map(([tid, ns]) => [burst(tid), ns]));
 	const long =
 		turn === 0
 			? ''
-			: turn >= 0.7 * SWITCH_NS && turn <= 1.4 * SWITCH_NS
+			: turn >= 0.85 * SWITCH_NS && turn <= 1.4 * SWITCH_NS
 				? ` of about ${roundly(turn)}, Python's switch interval`
 				: ` of about ${roundly(turn)}`;
-	let few = 0;
-	let part = 0;
-	while (few < holders.length && part < MOSTLY * all)
-		part += holders[few++][1];
-	if (few === tids.size && holders.slice(0, few).every(([tid]) => tids.has(tid)))
-		return [`They took turns${long}: no single one of them is to blame.`];
-	if (few <= MOST_TURNS && holders.length > few)
+	const takers = new Set(keepers.slice(0, few).map(([tid]) => tid));
+	const free =
+		nobody >= NOTABLY * all
+			? [`For ${percent(nobody, all)} nobody held it: it was being handed over.`]
+			: [];
+	const why =
+		turn >= 2 * SWITCH_NS ? longHoldSentences(process.threads.filter(({ tid }) => takers.has(tid))) : [];
+	const areWaiters = [...takers].every((tid) => tids.has(tid));
+	if (few <= MOST_TURNS && !isCut && !(areWaiters && few === tids.size))
 		return [
-			`${during(part, all)} ${callAll(process, holders.slice(0, few).map(([tid]) => tid))} ` +
-				`held it, in turns${long}.`,
+			`${during(part, all)} ${callAll(process, [...takers])} held it${few > 1 ? `, in turns${long}` : ''}.`,
+			...free,
+			...why,
 		];
-	/* Among many threads none has much of it. */
-	const busy = process.threads.filter(
-		(thread) => (thread.has_gil_ns ?? 0) >= 0.05 * thread.total_ns,
-	).length;
-	const count = busy > 1 ? busy : holders.length;
-	return [`${capital(inWords(count))} threads took turns${long}: no single one of them is to blame.`];
+	const nobodys = `${long}: no single one of them is to blame.`;
+	if (areWaiters && few >= ALMOST_ALL * tids.size)
+		return [`They took turns${nobodys}`, ...free, ...why];
+	if (isCut)
+		return [`${capital(inWords(few))} threads took turns${nobodys}`, ...free, ...why];
+	return [`${during(part, all)} ${inWords(few)} threads held it, in turns${nobodys}`, ...free, ...why];
 }
 
 /**
- * Why a thread holds the GIL for longer than Python code does when somebody waits.
- * @param {Thread | undefined} thread
+ * The middle of lengths, each of some weight.
+ * @param {[number, number][]} lengths and their weights
+ */
+function middle(lengths) {
+	const half = lengths.reduce((sum, [, weight]) => sum + weight, 0) / 2;
+	let sum = 0;
+	for (const [length, weight] of lengths.sort((a, b) => a[0] - b[0])) {
+		sum += weight;
+		if (sum >= half)
+			return length;
+	}
+	return 0;
+}
+
+/**
+ * Why threads hold the GIL for longer than Python code does when somebody waits.
+ * @param {Thread[]} threads
  * @returns {string[]}
  */
-function longHoldSentences(thread) {
-	const state = thread?.state;
-	const wanted = state ? state.running_ns + state.runnable_ns : 0;
-	if (state && state.runnable_ns >= STARVED * wanted && wanted > 0)
-		return [`For ${percent(state.runnable_ns, wanted)} of the time in which it could have run, it had no CPU.`];
-	const because = state ? 'mostly C code that does not' : 'C code that does not, or had no CPU meanwhile';
+function longHoldSentences(threads) {
+	const known = threads.every(({ state }) => state !== null);
+	const running = total(threads, ({ state }) => state?.running_ns ?? 0);
+	const runnable = total(threads, ({ state }) => state?.runnable_ns ?? 0);
+	if (known && runnable >= STARVED * (running + runnable) && runnable > 0) {
+		const whose = threads.length > 1 ? 'they' : 'it';
+		const part = percent(runnable, running + runnable);
+		return [`For ${part} of the time in which ${whose} could have run, ${whose} had no CPU.`];
+	}
+	const because = known ? 'mostly C code that does not' : 'C code that does not, or had no CPU meanwhile';
 	return [`Python code lets go after 5\u202fms when asked to: longer holds are ${because}.`];
 }
 
