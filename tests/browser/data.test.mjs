@@ -12,7 +12,7 @@ import {
 	KIND_WAIT,
 	addSums,
 	firstEndingAfter,
-	firstEndingNear,
+	firstEndingFar,
 	makeIntervals,
 	makeTally,
 	sumRange,
@@ -301,8 +301,8 @@ describe('data', () => {
 				const wanted = firstEndingAfter(intervals, from, last, time);
 				const plain = end.subarray(from, last).findIndex((value) => value > time);
 				assert.equal(wanted, plain < 0 ? last : from + plain);
-				for (const guess of [0, from, from + 1, from + 17, wanted - 1, wanted, wanted + 1, last, count + 9])
-					assert.equal(firstEndingNear(intervals, from, last, time, guess), wanted, `${from} ${time} ${guess}`);
+				for (const about of [0, 1, 17, wanted - from, count])
+					assert.equal(firstEndingFar(intervals, from, last, time, about), wanted, `${from} ${time} ${about}`);
 			}
 		const tally = makeTally(6);
 		for (let from = first, length = 1; from + length <= last; from += length, length = (length * 37) % 131) {

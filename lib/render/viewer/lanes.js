@@ -51,6 +51,7 @@ const FEW = 1 << BLOCK_SHIFT;
  * @property {number} kinds numbers that kinds have, with 0
  * @property {Float64Array} sums of each block, for the kinds from 1 on: time in the intervals before it. They
  *   lie beside each other: what is asked for together is in one place of the memory.
+ * @property {{end: Float64Array}} blocks those that are whole: the end of the last interval of each
  */
 
 /**
@@ -175,6 +176,9 @@ function addUp(start, end, spans) {
 export function makeIntervals(start, end, kind, gil, kinds, stack = new Uint32Array(0)) {
 	const blocks = (start.length >> BLOCK_SHIFT) + 1;
 	const sums = new Float64Array(blocks * (kinds - 1));
+	const ends = new Float64Array(start.length >> BLOCK_SHIFT);
+	for (let block = 0; block < ends.length; block++)
+		ends[block] = end[(block << BLOCK_SHIFT) | BLOCK_MASK];
 	const total = noSums(kinds);
 	let next = 0;
 	for (let i = 0; i < start.length; i++) {
@@ -188,7 +192,7 @@ export function makeIntervals(start, end, kind, gil, kinds, stack = new Uint32Ar
 	if ((start.length & BLOCK_MASK) === 0)
 		for (let k = 1; k < kinds; k++)
 			sums[next++] = total[k];
-	return { start, end, kind, gil, stack, kinds, sums };
+	return { start, end, kind, gil, stack, kinds, sums, blocks: { end: ends } };
 }
 
 /**
@@ -227,26 +231,23 @@ export function firstEndingAfter(intervals, from, last, time, step = 1) {
 }
 
 /**
- * The same, cheap when the answer is near GUESS.
- * @param {{end: Float64Array}} intervals
+ * The same where the answer is about ABOUT intervals away, and these are many: they are looked for by blocks.
+ * @param {Intervals} intervals
  * @param {number} from
  * @param {number} last
  * @param {number} time
- * @param {number} guess
+ * @param {number} about
  */
-export function firstEndingNear(intervals, from, last, time, guess) {
-	const { end } = intervals;
-	if (guess <= from || guess > last)
+export function firstEndingFar(intervals, from, last, time, about) {
+	/* Of whole blocks: a block at the edge may be another span's as well. */
+	const low = (from + BLOCK_MASK) >> BLOCK_SHIFT;
+	const high = last >> BLOCK_SHIFT;
+	if (low >= high)
 		return firstEndingAfter(intervals, from, last, time);
-	let step = 1 + ((guess - from) >> 4);
-	if (end[guess - 1] <= time)
-		return firstEndingAfter(intervals, guess, last, time, step);
-	let high = guess - 1;
-	while (high - step >= from && end[high - step] > time) {
-		high -= step;
-		step *= 2;
-	}
-	return firstEndingAfter(intervals, Math.max(from, high - step), high, time, step);
+	const block = firstEndingAfter(intervals.blocks, low, high, time, 1 + (about >> BLOCK_SHIFT));
+	const start = block > low ? block << BLOCK_SHIFT : from;
+	const stop = block < high ? (block << BLOCK_SHIFT) + BLOCK_MASK : last;
+	return firstEndingAfter(intervals, start, stop, time, (BLOCK_MASK + 1) >> 1);
 }
 
 /**

@@ -15,7 +15,7 @@ import {
 	KIND_UNKNOWN,
 	KIND_WAIT,
 	firstEndingAfter,
-	firstEndingNear,
+	firstEndingFar,
 	makeTally,
 	tallyPart,
 } from './lanes.js';
@@ -23,8 +23,8 @@ import { timeAt } from './view.js';
 
 /* An interval of at least so many pixels has sharp edges. */
 const BLOCK_PIXELS = 1.5;
-/* So many intervals are found by a few steps. */
-const FEW_STEPS = 16;
+/* Among so many intervals, one is found in a few steps. */
+const FEW_A_COLUMN = 32;
 /* Moments that were made from a pixel shall lead back to it. */
 const ROUNDING = 1e-6;
 
@@ -271,7 +271,7 @@ export function drawLane(raster, brush, intervals, span, view, top, bottom, wide
 	const first = view.from;
 	/* All before this moment has been drawn. */
 	let done = first;
-	let i = firstEndingAfter(intervals, span.first, span.last, first);
+	let i = firstEndingFar(intervals, span.first, span.last, first, 0);
 	/** @type {Block[]} */
 	const blocks = [];
 
@@ -297,8 +297,8 @@ export function drawLane(raster, brush, intervals, span, view, top, bottom, wide
 			continue;
 		}
 		const behind =
-			count > FEW_STEPS
-				? firstEndingNear(intervals, i, span.last, to, i + count)
+			count > FEW_A_COLUMN
+				? firstEndingFar(intervals, i, span.last, to, count)
 				: firstEndingAfter(intervals, i, span.last, to);
 		count = behind - i;
 		drawColumn(raster, brush, intervals, x, top, bottom, i, behind, span.last, from, to);
