@@ -10,8 +10,13 @@ import {
 	KIND_HAS,
 	KIND_UNKNOWN,
 	KIND_WAIT,
+	addSums,
+	firstEndingAfter,
+	firstEndingFar,
 	makeIntervals,
+	makeTally,
 	sumRange,
+	tallyPart,
 } from '../../lib/render/viewer/lanes.js';
 import { layOut, makeTree, markNames, sumMarked } from '../../lib/render/viewer/flame_tree.js';
 import { drawLane, makeRaster } from '../../lib/render/viewer/raster.js';
@@ -53,7 +58,7 @@ describe('data', () => {
 			const { report, lanes, states } = await readPage(html);
 			assert.ok(states);
 			/**
-			 * @param {number[]} sums
+			 * @param {import('../../lib/render/viewer/lanes.js').Sums} sums
 			 * @param {(kind: import('../../lib/render/viewer/report.js').StateKind) => boolean} which
 			 */
 			const sum = (sums, which) =>
@@ -275,6 +280,43 @@ describe('data', () => {
 		assert.deepEqual([...values], [5, 128, 2 ** 49 - 1]);
 		assert.throws(() => reader.read(Uint8Array.of(1)), /longer/);
 		assert.throws(() => varintReader(new Uint8Array(1)).end(), /shorter/);
+	});
+
+	test('parts of a list are found and summed up alike by all ways to do it', () => {
+		const count = 3000;
+		const start = new Float64Array(count);
+		const end = new Float64Array(count);
+		const kind = new Uint8Array(count);
+		for (let i = 0, time = 0; i < count; i++) {
+			start[i] = time + (i % 3);
+			time = end[i] = start[i] + 1 + ((i * 7919) % (i % 900 < 100 ? 500 : 13));
+			kind[i] = 1 + ((i * i) % 5);
+		}
+		const intervals = makeIntervals(start, end, kind, new Uint16Array(count), 6);
+		/* A span that ends in the middle of a block, as those of threads do. */
+		const first = 21;
+		const last = count - 5;
+		for (let from = first; from <= last; from += 61)
+			for (const time of [0, end[first], end[from], end[from] - 0.5, end[Math.min(last, from + 300)], Infinity]) {
+				const wanted = firstEndingAfter(intervals, from, last, time);
+				const plain = end.subarray(from, last).findIndex((value) => value > time);
+				assert.equal(wanted, plain < 0 ? last : from + plain);
+				for (const about of [0, 1, 17, wanted - from, count])
+					assert.equal(firstEndingFar(intervals, from, last, time, about), wanted, `${from} ${time} ${about}`);
+			}
+		const tally = makeTally(6);
+		for (let from = first, length = 1; from + length <= last; from += length, length = (length * 37) % 131) {
+			/* Now and then a part begins elsewhere than where the one before ended. */
+			from += length % 5 === 0 ? 1 : 0;
+			tallyPart(intervals, tally, from, from + length);
+			const wanted = new Float64Array(6);
+			for (let i = from; i < from + length; i++)
+				wanted[kind[i]] += end[i] - start[i];
+			assert.deepEqual(tally.sums, wanted);
+			const sums = [0, 0, 0, 0, 0, 0];
+			addSums(intervals, from, from + length, sums);
+			assert.deepEqual(sums, [...wanted]);
+		}
 	});
 
 	test('columns of pixels are as high as the shares of their time', () => {

@@ -151,7 +151,10 @@ describe('lanes', { skip: reason ?? false }, () => {
 		const path = temporary('opened.html');
 		const packed = elementText(html, 'viewer');
 		const script = inflateSync(Buffer.from(packed, 'base64')).toString();
-		const opened = script.replace(/return timeline;/, 'return (window.timeline = timeline);');
+		const opened = script.replace(
+			/return timeline;/,
+			'return Object.assign(window, { timeline, makeIntervals }).timeline;',
+		);
 		assert.notEqual(opened, script);
 		const changed = html.replace(packed, deflateSync(opened).toString('base64'));
 		writeFileSync(path, changed);
@@ -753,19 +756,10 @@ describe('lanes', { skip: reason ?? false }, () => {
 				const start = Float64Array.from(kept, (i) => intervals.start[i]);
 				const end = Float64Array.from(kept, (i) => intervals.end[i]);
 				const kind = new Uint8Array(kept.length).fill(1);
-				const blocks = (kept.length >> 5) + 1;
-				const sums = [0, 1, 2, 3].map(() => new Float64Array(blocks));
-				let total = 0;
-				for (let i = 0; i <= kept.length; i++) {
-					if (i % 32 === 0)
-						sums[1][i >> 5] = total;
-					if (i < kept.length)
-						total += end[i] - start[i];
-				}
 				const part = { start: lanes[3].start, end: lanes[3].end, first: 0, last: kept.length };
 				timeline.filter = {
 					key: 'x', title: 'x',
-					intervals: { start, end, kind, gil: new Uint16Array(kept.length).fill(1), stack: new Uint32Array(0), sums },
+					intervals: makeIntervals(start, end, kind, new Uint16Array(kept.length).fill(1), 4),
 					spans: lanes.map((lane) => (lane.index === 3 ? part : null)),
 				};
 			}`);

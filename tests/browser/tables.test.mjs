@@ -70,6 +70,29 @@ describe('tables', { skip: reason ?? false }, () => {
 		});
 	});
 
+	test('a table that is not seen at first is made behind the other, and the keyboard gets into it', async () => {
+		for (const [scenario, atFirst] of /** @type {const} */ ([
+			['states', [true, false]],
+			['unwatched', [false, true]],
+		])) {
+			/* Which of them has rows with cells when the script has run, before anything is painted. */
+			const script = `new MutationObserver((_, observer) => {
+				if (!document.querySelector('#summary tbody tr'))
+					return;
+				observer.disconnect();
+				window.firstRows = ['#threads', '#states-table'].map(
+					(id) => document.querySelectorAll(id + ' tbody tr:not(.group) td').length > 0);
+			}).observe(document, { childList: true, subtree: true })`;
+			await withPage(page(scenario).path, { script }, async (tab) => {
+				assert.deepEqual(await tab.evaluate('window.firstRows'), atFirst);
+				for (const id of ['#threads', '#states-table']) {
+					assert.equal(await tab.locator(`${id} tbody tr:not(.group)`).count(), scenario === 'states' ? 6 : 3);
+					assert.equal(await tab.locator(`${id} tbody [tabindex="0"]`).count(), 1);
+				}
+			});
+		}
+	});
+
 	test('a table that was not seen is about the selected range too', async () => {
 		await withPage(page('states').path, {}, async (tab) => {
 			const total = () =>

@@ -17,6 +17,8 @@ const GIL_KINDS = 4;
 /* Sums are kept at every 16th interval: the rest is added when asked. */
 const BLOCK_SHIFT = 4;
 const BLOCK_MASK = (1 << BLOCK_SHIFT) - 1;
+/* So many are as well added one by one. */
+const FEW = 1 << BLOCK_SHIFT;
 
 /**
  * A part of a list of intervals: that of one thread.
@@ -37,7 +39,7 @@ const BLOCK_MASK = (1 << BLOCK_SHIFT) - 1;
 
 /** A thread, and its part of the intervals of the GIL. @typedef {Span & LaneOnly} Lane */
 
-/** Times by kind. @typedef {number[]} Sums */
+/** Times by kind. @typedef {Float64Array | number[]} Sums */
 
 /**
  * @typedef {object} Intervals
@@ -46,7 +48,19 @@ const BLOCK_MASK = (1 << BLOCK_SHIFT) - 1;
  * @property {Uint8Array} kind
  * @property {Uint32Array | Uint16Array} gil number of the GIL + 1; 0 when it is not known; of states none
  * @property {Uint32Array} stack of states, where stacks were recorded; 0 when it is not known
- * @property {Float64Array[]} sums by kind: time in the intervals before each block
+ * @property {number} kinds numbers that kinds have, with 0
+ * @property {Float64Array} sums of each block, for the kinds from 1 on: time in the intervals before it. They
+ *   lie beside each other: what is asked for together is in one place of the memory.
+ * @property {{end: Float64Array}} blocks those that are whole: the end of the last interval of each
+ */
+
+/**
+ * Room to sum up one part of a list after the other.
+ * @typedef {object} Tally
+ * @property {Float64Array} sums of the part that was summed up last, by kind
+ * @property {number} at behind that part
+ * @property {Float64Array} before of all intervals before AT
+ * @property {Float64Array} behind
  */
 
 /**
@@ -161,20 +175,24 @@ function addUp(start, end, spans) {
  */
 export function makeIntervals(start, end, kind, gil, kinds, stack = new Uint32Array(0)) {
 	const blocks = (start.length >> BLOCK_SHIFT) + 1;
-	const sums = Array.from({ length: kinds }, (_, k) => new Float64Array(k === 0 ? 0 : blocks));
+	const sums = new Float64Array(blocks * (kinds - 1));
+	const ends = new Float64Array(start.length >> BLOCK_SHIFT);
+	for (let block = 0; block < ends.length; block++)
+		ends[block] = end[(block << BLOCK_SHIFT) | BLOCK_MASK];
 	const total = noSums(kinds);
+	let next = 0;
 	for (let i = 0; i < start.length; i++) {
 		if (kind[i] === 0 || kind[i] >= kinds)
 			throw new Error('an interval is of no known kind');
 		if ((i & BLOCK_MASK) === 0)
 			for (let k = 1; k < kinds; k++)
-				sums[k][i >> BLOCK_SHIFT] = total[k];
+				sums[next++] = total[k];
 		total[kind[i]] += end[i] - start[i];
 	}
 	if ((start.length & BLOCK_MASK) === 0)
 		for (let k = 1; k < kinds; k++)
-			sums[k][blocks - 1] = total[k];
-	return { start, end, kind, gil, stack, sums };
+			sums[next++] = total[k];
+	return { start, end, kind, gil, stack, kinds, sums, blocks: { end: ends } };
 }
 
 /**
@@ -182,7 +200,7 @@ export function makeIntervals(start, end, kind, gil, kinds, stack = new Uint32Ar
  * @returns {Sums}
  */
 export function noSums(kinds) {
-	return new Array(kinds).fill(0);
+	return new Float64Array(kinds);
 }
 
 /**
@@ -192,10 +210,10 @@ export function noSums(kinds) {
  * @param {number} from
  * @param {number} last
  * @param {number} time
+ * @param {number} [step] how far to look first
  */
-export function firstEndingAfter(intervals, from, last, time) {
+export function firstEndingAfter(intervals, from, last, time, step = 1) {
 	const { end } = intervals;
-	let step = 1;
 	let low = from;
 	while (low + step <= last && end[low + step - 1] <= time) {
 		low += step;
@@ -213,6 +231,26 @@ export function firstEndingAfter(intervals, from, last, time) {
 }
 
 /**
+ * The same where the answer is about ABOUT intervals away, and these are many: they are looked for by blocks.
+ * @param {Intervals} intervals
+ * @param {number} from
+ * @param {number} last
+ * @param {number} time
+ * @param {number} about
+ */
+export function firstEndingFar(intervals, from, last, time, about) {
+	/* Of whole blocks: a block at the edge may be another span's as well. */
+	const low = (from + BLOCK_MASK) >> BLOCK_SHIFT;
+	const high = last >> BLOCK_SHIFT;
+	if (low >= high)
+		return firstEndingAfter(intervals, from, last, time);
+	const block = firstEndingAfter(intervals.blocks, low, high, time, 1 + (about >> BLOCK_SHIFT));
+	const start = block > low ? block << BLOCK_SHIFT : from;
+	const stop = block < high ? (block << BLOCK_SHIFT) + BLOCK_MASK : last;
+	return firstEndingAfter(intervals, start, stop, time, (BLOCK_MASK + 1) >> 1);
+}
+
+/**
  * Adds to SUMS the time of each kind in the whole intervals [from, last).
  * @param {Intervals} intervals
  * @param {number} from
@@ -220,20 +258,69 @@ export function firstEndingAfter(intervals, from, last, time) {
  * @param {Sums} sums
  */
 export function addSums(intervals, from, last, sums) {
-	const { start, end, kind } = intervals;
-	if (last - from > 2 << BLOCK_SHIFT) {
+	const { start, end, kind, kinds, sums: blocks } = intervals;
+	if (last - from > FEW) {
 		/* The parts of blocks at both ends are short. */
 		const low = (from + BLOCK_MASK) >> BLOCK_SHIFT;
 		const high = last >> BLOCK_SHIFT;
-		const { sums: blocks } = intervals;
-		for (let k = 1; k < blocks.length; k++)
-			sums[k] += blocks[k][high] - blocks[k][low];
+		for (let k = 1, a = low * (kinds - 1), z = high * (kinds - 1); k < kinds; k++)
+			sums[k] += blocks[z++] - blocks[a++];
 		addSums(intervals, from, low << BLOCK_SHIFT, sums);
 		addSums(intervals, high << BLOCK_SHIFT, last, sums);
 		return;
 	}
 	for (let i = from; i < last; i++)
 		sums[kind[i]] += end[i] - start[i];
+}
+
+/**
+ * @param {number} kinds
+ * @returns {Tally}
+ */
+export function makeTally(kinds) {
+	return { sums: new Float64Array(kinds), at: -1, before: new Float64Array(kinds), behind: new Float64Array(kinds) };
+}
+
+/**
+ * Time of each kind in all intervals before one.
+ * @param {Intervals} intervals
+ * @param {number} at
+ * @param {Float64Array} sums filled
+ */
+function sumAllBefore(intervals, at, sums) {
+	const { start, end, kind, kinds, sums: blocks } = intervals;
+	const block = at >> BLOCK_SHIFT;
+	for (let k = 1, z = block * (kinds - 1); k < kinds; k++)
+		sums[k] = blocks[z++];
+	for (let i = block << BLOCK_SHIFT; i < at; i++)
+		sums[kind[i]] += end[i] - start[i];
+}
+
+/**
+ * Fills the sums of TALLY with the time of each kind in the whole intervals [from, last). Cheap when FROM is
+ * where the part before ended.
+ * @param {Intervals} intervals
+ * @param {Tally} tally
+ * @param {number} from
+ * @param {number} last
+ */
+export function tallyPart(intervals, tally, from, last) {
+	const { sums, before, behind } = tally;
+	if (last - from <= FEW) {
+		/* To call fill() takes longer than a few numbers. */
+		for (let k = 0; k < sums.length; k++)
+			sums[k] = 0;
+		addSums(intervals, from, last, sums);
+		return;
+	}
+	if (tally.at !== from)
+		sumAllBefore(intervals, from, before);
+	sumAllBefore(intervals, last, behind);
+	for (let k = 1; k < sums.length; k++)
+		sums[k] = behind[k] - before[k];
+	tally.at = last;
+	tally.before = behind;
+	tally.behind = before;
 }
 
 /**
@@ -244,7 +331,7 @@ export function addSums(intervals, from, last, sums) {
  * @param {number} to
  */
 export function sumRange(intervals, span, from, to) {
-	const sums = noSums(intervals.sums.length);
+	const sums = noSums(intervals.kinds);
 	const { start, end, kind } = intervals;
 	const first = firstEndingAfter(intervals, span.first, span.last, from);
 	const behind = firstEndingAfter(intervals, first, span.last, to);

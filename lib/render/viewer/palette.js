@@ -110,7 +110,7 @@ export function mutedBrushes(timeline, brushes, background) {
 	if (timeline.muted)
 		return timeline.muted;
 	/** @param {import('./raster.js').Brush} brush */
-	const muteBrush = ({ order, rows }) => ({ order, rows: rows.map((some) => mute(some, background)), sums: [] });
+	const muteBrush = ({ order, rows, tally }) => ({ order, rows: rows.map((some) => mute(some, background)), tally });
 	/** @param {number} colour */
 	const muteColour = (colour) => mute([Uint32Array.of(colour)], background)[0][0];
 	timeline.muted = {

@@ -4,7 +4,7 @@
  * trace been no longer. Of the whole trace they are the summary's own.
  */
 
-import { KIND_HAS, KIND_UNKNOWN, KIND_WAIT, firstEndingAfter, sumRange } from './lanes.js';
+import { KIND_HAS, KIND_UNKNOWN, KIND_WAIT, firstEndingAfter, noSums, sumRange } from './lanes.js';
 import { watchesGil } from './report.js';
 
 /* So many intervals are counted before others have their turn. */
@@ -52,7 +52,7 @@ function lifeIn(span, { from, to }) {
  * @param {Range} life
  */
 function sumLife(intervals, span, { from, to }) {
-	return from < to ? sumRange(intervals, span, from, to).sums : intervals.sums.map(() => 0);
+	return from < to ? sumRange(intervals, span, from, to).sums : noSums(intervals.kinds);
 }
 
 /**

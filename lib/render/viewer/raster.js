@@ -14,14 +14,17 @@ import {
 	KIND_HAS,
 	KIND_UNKNOWN,
 	KIND_WAIT,
-	addSums,
 	firstEndingAfter,
-	noSums,
+	firstEndingFar,
+	makeTally,
+	tallyPart,
 } from './lanes.js';
 import { timeAt } from './view.js';
 
 /* An interval of at least so many pixels has sharp edges. */
 const BLOCK_PIXELS = 1.5;
+/* Among so many intervals, one is found in a few steps. */
+const FEW_A_COLUMN = 32;
 /* Moments that were made from a pixel shall lead back to it. */
 const ROUNDING = 1e-6;
 
@@ -41,7 +44,7 @@ const ROUNDING = 1e-6;
  * @typedef {object} Brush
  * @property {number[]} order kinds from the bottom of a column to its top
  * @property {Uint32Array[][]} rows by kind: rows of pixels, repeated downwards; one row is plain
- * @property {import('./lanes.js').Sums} sums room for those of a column
+ * @property {import('./lanes.js').Tally} tally room for the sums of a column
  */
 
 /**
@@ -111,7 +114,7 @@ export function makeRaster(width, height, scale, palette, buffer, looks = []) {
 	const unknown = texture(period, (x, y) => (x % period < dot && y < dot ? palette.unknownDot : palette.unknown));
 
 	/** @type {Brush} */
-	const gil = { order: [KIND_HAS, KIND_WAIT, KIND_UNKNOWN], rows: [], sums: [] };
+	const gil = { order: [KIND_HAS, KIND_WAIT, KIND_UNKNOWN], rows: [], tally: makeTally(0) };
 	gil.rows[KIND_HAS] = plain(palette.has);
 	gil.rows[KIND_WAIT] = texture(period, (x, y) =>
 		(x + y) % period < stripe ? palette.waitStripe : palette.wait,
@@ -141,7 +144,7 @@ export function makeRaster(width, height, scale, palette, buffer, looks = []) {
 		no: plain(palette.alive),
 	};
 	/** @type {Brush} */
-	const states = { order: [], rows: [], sums: [] };
+	const states = { order: [], rows: [], tally: makeTally(0) };
 	looks.forEach((look, place) => {
 		states.rows[place + 1] = textures[look];
 		/* What looks like nothing is not drawn where it is narrow. */
@@ -234,7 +237,8 @@ function fillPixels(raster, x, y0, y1, rows) {
  * @param {number} column_ns
  */
 function fillColumn(raster, brush, x, top, bottom, column_ns) {
-	const { order, rows, sums } = brush;
+	const { order, rows } = brush;
+	const { sums } = brush.tally;
 	const scale = (bottom - top) / column_ns;
 	let y = bottom;
 	for (let k = 0; k < order.length; k++) {
@@ -267,12 +271,15 @@ export function drawLane(raster, brush, intervals, span, view, top, bottom, wide
 	const first = view.from;
 	/* All before this moment has been drawn. */
 	let done = first;
-	let i = firstEndingAfter(intervals, span.first, span.last, first);
+	let i = firstEndingFar(intervals, span.first, span.last, first, 0);
 	/** @type {Block[]} */
 	const blocks = [];
 
-	if (brush.sums.length !== intervals.sums.length)
-		brush.sums = noSums(intervals.sums.length);
+	if (brush.tally.sums.length !== intervals.kinds)
+		brush.tally = makeTally(intervals.kinds);
+	brush.tally.at = -1;
+	/* A column has about as many intervals as the one before. */
+	let count = 0;
 	while (i < span.last && start[i] < view.to) {
 		const x = Math.floor((Math.max(start[i], done) - first) * pixels_per_ns + ROUNDING);
 		if (x >= width)
@@ -289,7 +296,11 @@ export function drawLane(raster, brush, intervals, span, view, top, bottom, wide
 				i++;
 			continue;
 		}
-		const behind = firstEndingAfter(intervals, i, span.last, to);
+		const behind =
+			count > FEW_A_COLUMN
+				? firstEndingFar(intervals, i, span.last, to, count)
+				: firstEndingAfter(intervals, i, span.last, to);
+		count = behind - i;
 		drawColumn(raster, brush, intervals, x, top, bottom, i, behind, span.last, from, to);
 		done = to;
 		i = behind;
@@ -314,14 +325,13 @@ export function drawLane(raster, brush, intervals, span, view, top, bottom, wide
  */
 function drawColumn(raster, brush, intervals, x, top, bottom, i, behind, last, from, to) {
 	const { start, end, kind } = intervals;
-	const { order, sums } = brush;
+	const { order, tally } = brush;
+	const { sums } = tally;
 	const wide = BLOCK_PIXELS * (to - from);
 	const reaches = behind < last && start[behind] < to;
 	const touching = behind - i + (reaches ? 1 : 0);
 
-	for (let k = 0; k < sums.length; k++)
-		sums[k] = 0;
-	addSums(intervals, i, behind, sums);
+	tallyPart(intervals, tally, i, behind);
 	if (behind > i && start[i] < from)
 		sums[kind[i]] += start[i] - from;
 	if (reaches)

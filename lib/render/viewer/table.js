@@ -101,14 +101,15 @@ function makeHeadings(table) {
 
 /**
  * Makes a table: one row a thread, below its process. There may be thousands: MORE makes the rows behind
- * the first ones.
+ * the first ones, of a table that is not seen at first all of them.
  * @param {HTMLTableElement} element
  * @param {Column[]} columns
  * @param {Process[]} processes
  * @param {(thread: Thread) => Figures} figuresOf
  * @param {Choose} choose
+ * @param {boolean} isSeen at first
  */
-function makeTable(element, columns, processes, figuresOf, choose) {
+function makeTable(element, columns, processes, figuresOf, choose, isSeen) {
 	/** @type {ThreadTable} */
 	const table = {
 		element,
@@ -136,7 +137,9 @@ function makeTable(element, columns, processes, figuresOf, choose) {
 		const heading = makeHeading(table, process, figures);
 		table.groups.push({ process, figures, body: make('tbody', ''), heading, rows });
 	}
-	let room = Math.ceil(Math.max(LEAST_BOX_HEIGHT, BOX_SHARE * window.innerHeight) / LEAST_ROW_HEIGHT);
+	let room = isSeen
+		? Math.ceil(Math.max(LEAST_BOX_HEIGHT, BOX_SHARE * window.innerHeight) / LEAST_ROW_HEIGHT)
+		: 0;
 	for (const { body, heading, rows } of table.groups) {
 		const first = rows.slice(0, room);
 		for (const row of first)
@@ -152,7 +155,10 @@ function makeTable(element, columns, processes, figuresOf, choose) {
 	setStop(table, rowsOf(table)[0] ?? null);
 	/* Row by row in the table, all would be laid out again and again. */
 	if (more.length > 0)
-		more.push(() => setOrder(table, table.order));
+		more.push(() => {
+			setOrder(table, table.order);
+			setStop(table, table.stop);
+		});
 	return { table, more };
 }
 
@@ -388,16 +394,18 @@ export function showTables(report, choose) {
 	const shown = shownProcesses(report);
 	const threads = shown.flatMap((process) => process.threads);
 	const figuresOf = wholeFigures(report);
-	/** @param {string} id @param {Column[]} columns */
-	const makeOne = (id, columns) =>
-		makeTable(/** @type {HTMLTableElement} */ (byId(id)), columns, shown, figuresOf, choose);
-	const made = [makeOne('threads', gilColumns(threads))];
+	/* Where there are both, that of the GIL is seen. */
+	const hasGil = watchesGil(report) || report.states === undefined;
+	/** @param {string} id @param {Column[]} columns @param {boolean} isSeen */
+	const makeOne = (id, columns, isSeen) =>
+		makeTable(/** @type {HTMLTableElement} */ (byId(id)), columns, shown, figuresOf, choose, isSeen);
+	const made = [makeOne('threads', gilColumns(threads), hasGil)];
 
-	byId('gil-table').hidden = !watchesGil(report) && report.states !== undefined;
+	byId('gil-table').hidden = !hasGil;
 	byId('states').hidden = report.states === undefined;
 	if (report.states !== undefined) {
 		const hasReasons = report.lanes.some((lane) => lane.reasons?.some(([name]) => name !== 'GIL'));
-		made.push(makeOne('states-table', stateColumns(threads, hasReasons)));
+		made.push(makeOne('states-table', stateColumns(threads, hasReasons), !hasGil));
 	}
 	if (shown.length === 0)
 		byId('gil-table').append(make('p', 'empty', 'No process with a GIL was seen.'));

@@ -10,7 +10,9 @@
 		return;
 	}
 	const packed = atob(document.getElementById('viewer')?.textContent ?? '');
-	const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
+	const bytes = new Uint8Array(packed.length);
+	for (let i = 0; i < packed.length; i++)
+		bytes[i] = packed.charCodeAt(i);
 	const inflate = new DecompressionStream('deflate');
 	const writer = inflate.writable.getWriter();
 	const reader = inflate.readable.getReader();

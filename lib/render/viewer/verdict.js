@@ -41,13 +41,18 @@ function capital(text) {
 	return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+/** What the threads of a process are called: of thousands, once. @type {WeakMap<Process, import('./thread_names.js').NameOf>} */
+const namesOf = new WeakMap();
+
 /**
  * How a sentence calls a thread.
  * @param {Process} process
  * @param {number} tid
  */
 function calls(process, tid) {
-	const thread = threadNames([process])(process.pid, tid);
+	const names = namesOf.get(process) ?? threadNames([process]);
+	namesOf.set(process, names);
+	const thread = names(process.pid, tid);
 	if (thread.main)
 		return 'the main thread';
 	if (!thread.named)
