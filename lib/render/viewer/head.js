@@ -3,7 +3,7 @@
 
 import { byId, make } from './dom.js';
 import { formatCommand, formatCount, formatDate, formatDuration, visibleText } from './format.js';
-import { watchesGil } from './report.js';
+import { eachBlame, watchesGil } from './report.js';
 import { roundly, verdict } from './verdict.js';
 
 /** @type {Record<string, string>} */
@@ -112,7 +112,12 @@ export function showHead(report) {
 	for (const lane of report.lanes)
 		if (lane.holds)
 			holds.set(summary.processes[lane.process].threads[lane.thread], lane.holds);
-	const sentences = verdict(summary, shownProcesses(report), (_, thread) => holds.get(thread));
+	const sentences = verdict(
+		summary,
+		shownProcesses(report),
+		(_, thread) => holds.get(thread),
+		(visit) => eachBlame(report, visit),
+	);
 	byId('head').append(
 		make('p', 'brand', 'giltrace'),
 		...commandHeading(command),

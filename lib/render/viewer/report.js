@@ -143,35 +143,49 @@
  * @property {StateKind[]} [state_kinds] likewise, in the order in which they are shown
  * @property {{quantum_ns: number, intervals: number, states: number}} [folded] where there were too many for
  *   one page: so many, all shorter than a quantum, went into one with their neighbours
+ * @property {number[]} blame what the summary's blame is made from
  * @property {{pairs: number, ns: number}} [blame_left] what is too small to be in the summary's blame, which
  *   has the greatest pairs of some thousand threads
  * @property {StackCounts} [stacks] when they were recorded
  * @property {{process: number, points: number}[]} [memory] of the summary's processes, when it is known
  */
 
+/** @typedef {(pid: number, waiter: number, holder: number | null, ns: number) => void} VisitBlame */
+
 /**
- * The report out of its JSON, in which blame has four numbers an entry instead of names: the process; of its
- * threads the waiter and, plus one, the holder, 0 being nobody; and by how much the entry before is greater.
+ * Blame has four numbers an entry instead of names: the process; of its threads the waiter and, plus one, the
+ * holder, 0 being nobody; and by how much the entry before is greater.
+ * @param {ReportMeta} report
+ * @param {VisitBlame} visit
+ */
+export function eachBlame({ blame, summary }, visit) {
+	for (let i = 0, ns = 0; i < blame.length; i += 4) {
+		const { pid, threads } = summary.processes[blame[i]];
+		const holder = blame[i + 2];
+		ns = i === 0 ? blame[3] : ns - blame[i + 3];
+		visit(pid, threads[blame[i + 1]].tid, holder === 0 ? null : threads[holder - 1].tid, ns);
+	}
+}
+
+/**
+ * The report out of its JSON. The summary's blame is made when it is asked for: of some thousand threads, not
+ * before the first paint.
  * @param {string} text
  * @returns {ReportMeta}
  */
 export function parseReport(text) {
 	const report = JSON.parse(text);
-	/** @type {number[]} */
-	const numbers = report.blame;
-	/** @type {Summary} */
-	const summary = report.summary;
-	for (let i = 0, ns = 0; i < numbers.length; i += 4) {
-		const { pid, threads } = summary.processes[numbers[i]];
-		const holder = numbers[i + 2];
-		ns = i === 0 ? numbers[3] : ns - numbers[i + 3];
-		summary.blame.push({
-			pid,
-			waiter: threads[numbers[i + 1]].tid,
-			holder: holder === 0 ? null : threads[holder - 1].tid,
-			ns,
-		});
-	}
+	/** @type {Blame[] | null} */
+	let list = null;
+	const get = () => {
+		if (!list) {
+			/** @type {Blame[]} */
+			const made = (list = []);
+			eachBlame(report, (pid, waiter, holder, ns) => made.push({ pid, waiter, holder, ns }));
+		}
+		return list;
+	};
+	Object.defineProperty(report.summary, 'blame', { get, enumerable: true });
 	return report;
 }
 

@@ -29,6 +29,7 @@ const WORDS = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eig
 
 /** @typedef {import('./report.js').Thread} Thread */
 /** @typedef {import('./report.js').Process} Process */
+/** @typedef {(visit: import('./report.js').VisitBlame) => void} EachBlame */
 /** How long a thread holds the GIL, as far as it is known. @typedef {(process: Process, thread: Thread) => import('./report.js').Holds | undefined} HoldsOf */
 
 /** @param {number} count */
@@ -116,6 +117,11 @@ function greatest(threads, part) {
 	return threads.reduce((most, thread) => Math.max(most, part(thread)), 0);
 }
 
+/** @param {import('./report.js').Summary} summary @returns {EachBlame} */
+function blameOf(summary) {
+	return (visit) => summary.blame.forEach(({ pid, waiter, holder, ns }) => visit(pid, waiter, holder, ns));
+}
+
 /** @param {Thread} thread */
 function waitOf(thread) {
 	return thread.gil_wait_ns ?? 0;
@@ -130,9 +136,10 @@ function longestWait(thread) {
  * @param {import('./report.js').Summary} summary
  * @param {Process[]} shown
  * @param {HoldsOf} [holdsOf]
+ * @param {EachBlame} [visitBlame]
  * @returns {string[]} sentences, the first of which says the most
  */
-export function verdict(summary, shown, holdsOf = () => undefined) {
+export function verdict(summary, shown, holdsOf = () => undefined, visitBlame = blameOf(summary)) {
 	const threads = shown.flatMap((process) => process.threads);
 	if (summary.probe === 'none')
 		return ['The GIL was not watched in this run.', ...sleepSentence(threads)];
@@ -177,7 +184,7 @@ export function verdict(summary, shown, holdsOf = () => undefined) {
 		: '';
 	return [
 		capital(`${who}${where} spent ${spent} of ${life} waiting for the GIL.`),
-		...holderSentences(summary, worst, alike, holdsOf),
+		...holderSentences(worst, alike, holdsOf, visitBlame),
 		...(others ? [capital(others)] : []),
 		...(shown.length > 1 ? [`It is the one of ${inWords(shown.length)} processes whose threads waited most.`] : []),
 		...unknownSentence(threads),
@@ -186,19 +193,20 @@ export function verdict(summary, shown, holdsOf = () => undefined) {
 
 /**
  * Who held it while some threads of a process waited, and for how long each time.
- * @param {import('./report.js').Summary} summary
  * @param {Process} process
  * @param {Thread[]} waiters
  * @param {HoldsOf} holdsOf
+ * @param {EachBlame} visitBlame
  * @returns {string[]}
  */
-function holderSentences(summary, process, waiters, holdsOf) {
+function holderSentences(process, waiters, holdsOf, visitBlame) {
 	const tids = new Set(waiters.map(({ tid }) => tid));
 	/** @type {Map<number | null, number>} */
 	const sums = new Map();
-	for (const { pid, waiter, holder, ns } of summary.blame)
+	visitBlame((pid, waiter, holder, ns) => {
 		if (pid === process.pid && tids.has(waiter))
 			sums.set(holder, (sums.get(holder) ?? 0) + ns);
+	});
 	/* The smallest parts may not be in the page. */
 	const all = total(waiters, waitOf);
 	const nobody = sums.get(null) ?? 0;
@@ -213,9 +221,10 @@ function holderSentences(summary, process, waiters, holdsOf) {
 		return [];
 	/* Nobody waits longer than for the whole of a hold: longer ones had no waiter. */
 	const longest = greatest(waiters, longestWait);
+	const threads = new Map(process.threads.map((thread) => [thread.tid, thread]));
 	/** @param {number} tid */
 	const burst = (tid) => {
-		const thread = process.threads.find((candidate) => candidate.tid === tid);
+		const thread = threads.get(tid);
 		const half = (thread && holdsOf(process, thread)?.hold_half_ns) ?? 0;
 		return half <= longest ? half : 0;
 	};
