@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -31,6 +32,11 @@ def _able_to_trace():
     reason = _reason_not_to_run()
     if reason:
         pytest.skip(reason)
+
+
+def pytest_configure():
+    # Whatever runs in the background of a script has it ignored, and so would have the targets.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):
