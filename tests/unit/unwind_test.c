@@ -361,40 +361,41 @@ static void test_a_short_copy_ends_in_a_mark(void **state)
 	}
 }
 
+/* What the innermost frame is, and how a stack that was captured ends. */
+static void expect_end(const struct gt_stack_sample *sample, const char *names, uint64_t broken)
+{
+	_cleanup_(gt_unwinder_freep) struct gt_unwinder *unwinder = new_unwinder(NULL);
+
+	expect_names(unwinder, SPACE, sample, names);
+	assert_int_equal(gt_unwinder_counts(unwinder).cut, 0);
+	assert_int_equal(gt_unwinder_counts(unwinder).broken, broken);
+}
+
 /* Nothing of it was copied, and more room for it would not help. */
 static void test_a_stack_that_is_gone_is_not_counted(void **state)
 {
-	_cleanup_(gt_unwinder_freep) struct gt_unwinder *unwinder = new_unwinder(NULL);
 	static struct moment moment;
 	struct gt_stack_sample sample;
-	_cleanup_free_ char *names = NULL;
 
 	(void)state;
 	capture_from_deep_inside(&moment);
 	sample = sample_of(&moment);
 	sample.stack = NULL;
 	sample.stack_bytes = 0;
-	names = names_of(unwinder, unwind(unwinder, SPACE, &sample));
-	assert_string_equal(names, "capture [cut]");
-	assert_int_equal(gt_unwinder_counts(unwinder).cut, 0);
-	assert_int_equal(gt_unwinder_counts(unwinder).broken, 0);
+	expect_end(&sample, "capture [cut]", 0);
 }
 
 /* The return address of the innermost frames leads nowhere. */
 static void test_a_broken_stack_ends_in_a_mark(void **state)
 {
-	_cleanup_(gt_unwinder_freep) struct gt_unwinder *unwinder = new_unwinder(NULL);
 	static struct moment moment;
 	struct gt_stack_sample sample;
-	_cleanup_free_ char *names = NULL;
 
 	(void)state;
 	capture_from_deep_inside(&moment);
 	memset(moment.stack, 0x5a, sizeof(moment.stack));
 	sample = sample_of(&moment);
-	names = names_of(unwinder, unwind(unwinder, SPACE, &sample));
-	assert_string_equal(names, "capture [unknown]");
-	assert_int_equal(gt_unwinder_counts(unwinder).broken, 1);
+	expect_end(&sample, "capture [unknown]", 1);
 }
 
 /* A sample that has only the registers for its place; ADDRESS is in a mapping at START. */
