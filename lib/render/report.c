@@ -5,6 +5,11 @@
 
 #include "base/strings.h"
 
+bool gt_report_has_other_python(const struct gt_trace *trace, const struct gt_process *process)
+{
+	return process->maps_other_python && !(trace->without_gil && trace->pythons.count == 0);
+}
+
 bool gt_report_shows_process(const struct gt_report *report, uint32_t process)
 {
 	const struct gt_process *shown = &report->trace->processes.items[process];
@@ -14,9 +19,7 @@ bool gt_report_shows_process(const struct gt_report *report, uint32_t process)
 	/* It has a GIL, and nobody knows whether it used it. */
 	if ((report->trace->is_cut || report->trace->without_gil) && shown->python != GT_NONE)
 		return true;
-	/* Which Python was meant, a recording of states alone by another program does not tell. */
-	if (report->trace->without_gil && report->trace->pythons.count == 0 &&
-	    shown->maps_other_python)
+	if (shown->maps_other_python && !gt_report_has_other_python(report->trace, shown))
 		return true;
 	/* Where nobody has used a GIL, the first one is the target. */
 	return shown->gil_events > 0 || (report->trace->events == 0 && process == 0);

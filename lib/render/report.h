@@ -44,6 +44,12 @@ struct gt_report {
 	uint32_t columns;     /* of the terminal that the summary goes to; 0: no limit */
 };
 
+/*
+ * Whether PROCESS of TRACE ran another Python than the target's. Of states that another program has
+ * recorded alone, nobody knows which one that is: there, none is another.
+ */
+bool gt_report_has_other_python(const struct gt_trace *trace, const struct gt_process *process);
+
 /* Whether PROCESS has something to do with a GIL: others are left out of what people look at. */
 bool gt_report_shows_process(const struct gt_report *report, uint32_t process);
 

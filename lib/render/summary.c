@@ -107,18 +107,12 @@ static uint64_t sum_unknown(const struct gt_report *report, uint64_t *ret_state_
 	return ns;
 }
 
-/* Another one than the target's: where nobody knows that one, there is no other. */
-static bool has_other_python(const struct gt_trace *trace, const struct gt_process *process)
-{
-	return process->maps_other_python && !(trace->without_gil && trace->pythons.count == 0);
-}
-
 static void write_blind_spots(const struct gt_trace *trace, struct gt_sink *sink)
 {
 	uint32_t others = 0, not_watched = 0;
 
 	gt_array_for_each (&trace->processes, process) {
-		others += has_other_python(trace, process);
+		others += gt_report_has_other_python(trace, process);
 		not_watched += process->not_watched;
 	}
 	if (others)
@@ -146,7 +140,7 @@ static bool has_caveats(const struct gt_report *report, uint64_t unknown_ns)
 	const struct gt_report_meta *meta = report->meta;
 
 	gt_array_for_each (&trace->processes, process)
-		if (has_other_python(trace, process) || process->not_watched)
+		if (gt_report_has_other_python(trace, process) || process->not_watched)
 			return true;
 	return trace->lost || trace->state_lost || trace->wakeups_lost || trace->inferred ||
 	       trace->sleeps_disagreed || unknown_ns || meta->stacks_cut || meta->stacks_broken ||
