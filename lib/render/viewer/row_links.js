@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Which rows are hidden, and their order, as links tell it: the lanes by their places in the page. */
 
-import { firstSorting, hiddenLanes, laneOrder, setHidden, setLaneOrder, sortedLanes } from './rows.js';
+import { firstOrder, hiddenLanes, laneOrder, setHidden, setLaneOrder } from './rows.js';
 
 /** @param {string | null} text any @param {number} count of lanes */
 function readLanes(text, count) {
@@ -15,7 +15,7 @@ function readLanes(text, count) {
  */
 export function rowLinks(timeline) {
 	const count = timeline.lanes.length;
-	const first = sortedLanes(timeline.lanes, firstSorting(timeline.lanes));
+	const first = firstOrder(timeline.lanes);
 	return [
 		{
 			name: 'hidden',

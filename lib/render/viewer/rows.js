@@ -96,12 +96,20 @@ export function sortedLanes(lanes, by) {
 }
 
 /**
+ * The order in which the page opens.
+ * @param {import('./lanes.js').Lane[]} lanes
+ */
+export function firstOrder(lanes) {
+	return sortedLanes(lanes, firstSorting(lanes));
+}
+
+/**
  * @param {import('./lanes.js').Lane[]} lanes
  * @returns {Arrangement}
  */
 export function makeArrangement(lanes) {
 	return {
-		order: sortedLanes(lanes, firstSorting(lanes)),
+		order: firstOrder(lanes),
 		hidden: new Set(),
 		thin: new Set(),
 		folded: new Set(),

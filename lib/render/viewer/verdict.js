@@ -222,6 +222,8 @@ function holderSentences(process, waiters, holdsOf, visitBlame) {
 	/* Nobody waits longer than for the whole of a hold: longer ones had no waiter. */
 	const longest = greatest(waiters, longestWait);
 	const threads = new Map(process.threads.map((thread) => [thread.tid, thread]));
+	/** @param {number[]} list */
+	const threadsOf = (list) => list.flatMap((tid) => threads.get(tid) ?? []);
 	/** @param {number} tid */
 	const burst = (tid) => {
 		const thread = threads.get(tid);
@@ -234,7 +236,7 @@ function holderSentences(process, waiters, holdsOf, visitBlame) {
 		const bursts = half > 0 ? `, mostly in bursts of about ${roundly(half)}` : '';
 		return [
 			`${during(held, all)} ${calls(process, top)} held it${bursts}.`,
-			...(half >= 2 * SWITCH_NS ? longHoldSentences(process.threads.filter(({ tid }) => tid === top)) : []),
+			...(half >= 2 * SWITCH_NS ? longHoldSentences(threadsOf([top])) : []),
 		];
 	}
 	/** @param {[number, number][]} list */
@@ -252,6 +254,7 @@ function holderSentences(process, waiters, holdsOf, visitBlame) {
 	let part = 0;
 	while (few < keepers.length && part < most)
 		part += keepers[few++][1];
+	const takers = keepers.slice(0, few).map(([tid]) => tid);
 	const turn = middle(keepers.slice(0, few).map(([tid, ns]) => [burst(tid), ns]));
 	const long =
 		turn === 0
@@ -259,17 +262,15 @@ function holderSentences(process, waiters, holdsOf, visitBlame) {
 			: turn >= 0.85 * SWITCH_NS && turn <= 1.4 * SWITCH_NS
 				? ` of about ${roundly(turn)}, Python's switch interval`
 				: ` of about ${roundly(turn)}`;
-	const takers = new Set(keepers.slice(0, few).map(([tid]) => tid));
 	const free =
 		nobody >= NOTABLY * all
 			? [`For ${percent(nobody, all)} nobody held it: it was being handed over.`]
 			: [];
-	const why =
-		turn >= 2 * SWITCH_NS ? longHoldSentences(process.threads.filter(({ tid }) => takers.has(tid))) : [];
-	const areWaiters = [...takers].every((tid) => tids.has(tid));
+	const why = turn >= 2 * SWITCH_NS ? longHoldSentences(threadsOf(takers)) : [];
+	const areWaiters = takers.every((tid) => tids.has(tid));
 	if (few <= MOST_TURNS && !isCut && !(areWaiters && few === tids.size))
 		return [
-			`${during(part, all)} ${callAll(process, [...takers])} held it${few > 1 ? `, in turns${long}` : ''}.`,
+			`${during(part, all)} ${callAll(process, takers)} held it${few > 1 ? `, in turns${long}` : ''}.`,
 			...free,
 			...why,
 		];
