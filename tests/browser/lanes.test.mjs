@@ -12,7 +12,7 @@ import { KIND_HAS, KIND_WAIT, holdersDuring, intervalAt } from '../../lib/render
 import { missing } from './chromium.mjs';
 import { cannotRecord, elementText, makePage, page, readPage, temporary } from './pages.mjs';
 import { laneTop, rowTop } from './rows.mjs';
-import { suiteTabs } from './tabs.mjs';
+import { addressWritten, suiteTabs } from './tabs.mjs';
 
 const reason = makePage ? await missing() : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
 
@@ -103,14 +103,10 @@ async function hover(tab, x, y) {
 	return (await tab.locator('#hover').isVisible()) ? ((await tab.locator('#hover').textContent()) ?? '') : '';
 }
 
-/**
- * The address's fragment when it has been written: that comes some time after a frame.
- * @param {Tab} tab
- */
-function written(tab) {
-	return tab.evaluate(`new Promise((done) =>
-		requestAnimationFrame(() => setTimeout(() => done(decodeURIComponent(location.hash)), 350)),
-	)`);
+/** The address's fragment when it has been written. @param {Tab} tab @returns {Promise<string>} */
+async function written(tab) {
+	await addressWritten(tab);
+	return tab.evaluate('decodeURIComponent(location.hash)');
 }
 
 /**

@@ -12,7 +12,7 @@ import { countRange, rangeFigures } from '../../lib/render/viewer/range_figures.
 import { nextOrder, orderText, readOrder, sorted } from '../../lib/render/viewer/sort.js';
 import { missing } from './chromium.mjs';
 import { cannotRecord, makePage, page, readPage, temporary } from './pages.mjs';
-import { suiteTabs } from './tabs.mjs';
+import { addressWritten, suiteTabs } from './tabs.mjs';
 
 const noPages = makePage ? false : 'make_page is not built (meson compile, or set GILTRACE_MAKE_PAGE)';
 const noBrowser = noPages || (await missing()) || false;
@@ -311,8 +311,7 @@ describe('range, tables and links', { skip: noBrowser }, () => {
 	 * @param {Tab} tab
 	 */
 	async function settle(tab) {
-		/* The address is written some time after a frame, whenever that comes. */
-		await tab.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done, 350)))');
+		await addressWritten(tab);
 		await tab.waitForSelector('#summary:not([aria-busy=true])');
 	}
 

@@ -10,6 +10,14 @@ import { openPage, startBrowser } from './chromium.mjs';
 /** @typedef {(tab: import('playwright-core').Page) => Promise<void>} Use */
 
 /**
+ * Waits until the address tells what is seen: that is written some time after a frame, whenever that comes.
+ * @param {import('playwright-core').Page} tab
+ */
+export function addressWritten(tab) {
+	return tab.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done, 350)))');
+}
+
+/**
  * To be called within a suite. What is returned opens the page at a path and lets a test use it, during which
  * nothing may go wrong in the page, nor may anything be asked for but the page.
  * @param {import('./chromium.mjs').Options} [usual] options of all of its pages

@@ -53,6 +53,16 @@ static struct gt_cfi_rule rule_at(const void *code)
 	return rule;
 }
 
+/* Behind the call of a function nothing is on its stack but the return address. */
+static void check_entry(const struct gt_cfi_rule *rule)
+{
+	assert_int_equal(rule->cfa, GT_CFI_CFA_REGISTER);
+	assert_int_equal(rule->cfa_register, RSP);
+	assert_int_equal(rule->cfa_offset, 8);
+	assert_int_equal(rule->from[GT_CFI_RETURN], GT_CFI_AT_CFA);
+	assert_int_equal(rule->offsets[GT_CFI_RETURN], -8);
+}
+
 static void need_x86_64(void)
 {
 	if (gt_elf_machine(self) != EM_X86_64)
@@ -83,11 +93,7 @@ static void test_a_function_is_entered_without_a_frame(void **state)
 	(void)state;
 	need_x86_64();
 	rule = rule_at((const void *)with_frame_pointer);
-	assert_int_equal(rule.cfa, GT_CFI_CFA_REGISTER);
-	assert_int_equal(rule.cfa_register, RSP);
-	assert_int_equal(rule.cfa_offset, 8);
-	assert_int_equal(rule.from[GT_CFI_RETURN], GT_CFI_AT_CFA);
-	assert_int_equal(rule.offsets[GT_CFI_RETURN], -8);
+	check_entry(&rule);
 	assert_int_equal(rule.from[GT_CFI_FRAME_POINTER], GT_CFI_SAME);
 	assert_int_equal(rule.from[GT_CFI_SAVED], GT_CFI_SAME);
 	assert_false(rule.is_signal_frame);
@@ -279,11 +285,7 @@ static void check_debug_frame(const char *path)
 	assert_int_equal(gt_elf_open(path, &elf), 0);
 	assert_int_equal(gt_cfi_new(elf, NULL, &cfi), 0);
 	assert_true(gt_cfi_find(cfi, find_function(elf, "first_function"), &rule));
-	assert_int_equal(rule.cfa, GT_CFI_CFA_REGISTER);
-	assert_int_equal(rule.cfa_register, RSP);
-	assert_int_equal(rule.cfa_offset, 8);
-	assert_int_equal(rule.from[GT_CFI_RETURN], GT_CFI_AT_CFA);
-	assert_int_equal(rule.offsets[GT_CFI_RETURN], -8);
+	check_entry(&rule);
 }
 
 static void test_packed_tables_are_read(void **state)

@@ -77,6 +77,33 @@ static char *render_report(const struct gt_report *report, gt_render_function fu
 	return text;
 }
 
+/* A report of states with stacks, and all that it points to. */
+struct example {
+	struct gt_trace *trace;
+	struct gt_stacks *stacks;
+	struct gt_stats stats;
+	struct gt_report_meta meta;
+	struct gt_report report;
+};
+
+static void make_example(struct example *example)
+{
+	*example = (struct example){.trace = make_trace(true),
+				    .stacks = gt_stacks_new(),
+				    .meta = {.exit_status = 0, .probe_cost_ns = -1}};
+	example->report = (struct gt_report){.trace = example->trace,
+					     .stats = &example->stats,
+					     .stacks = example->stacks,
+					     .meta = &example->meta};
+}
+
+static void example_clear(struct example *example)
+{
+	gt_stats_clear(&example->stats);
+	gt_stacks_free(example->stacks);
+	gt_trace_free(example->trace);
+}
+
 /* The caller frees it. */
 static char *render(const struct gt_trace *trace, const char *probe, gt_render_function function)
 {
@@ -223,20 +250,17 @@ static void explain(struct gt_trace *trace, struct gt_stacks *stacks)
 
 static void test_summary_with_stacks(void **state)
 {
-	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
-	_cleanup_(gt_stacks_freep) struct gt_stacks *stacks = gt_stacks_new();
-	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
-	struct gt_report_meta meta = {.exit_status = 0,
-				      .probe_cost_ns = -1,
-				      .stacks = 5000,
-				      .stacks_cut = 1234,
-				      .stacks_broken = 1};
-	struct gt_report report = {
-		.trace = trace, .stats = &stats, .stacks = stacks, .meta = &meta};
+	_cleanup_(example_clear) struct example example;
+	struct gt_trace *trace;
 	_cleanup_free_ char *text = NULL;
 
 	(void)state;
-	explain(trace, stacks);
+	make_example(&example);
+	example.meta.stacks = 5000;
+	example.meta.stacks_cut = 1234;
+	example.meta.stacks_broken = 1;
+	trace = example.trace;
+	explain(trace, example.stacks);
 	trace->counters[0] = strdup("minor-faults");
 	trace->counters[1] = strdup("task-clock");
 	trace->counters[2] = strdup("cycles");
@@ -260,12 +284,12 @@ static void test_summary_with_stacks(void **state)
 	trace->wakeups_lost = 7;
 	trace->sleeps_disagreed = 2;
 	trace->sleeps_compared = 1000;
-	assert_int_equal(gt_stats_compute(trace, &stats), 0);
+	assert_int_equal(gt_stats_compute(trace, &example.stats), 0);
 	/* As the model adds them up. */
-	stats.threads[1].sleep_reason_ns[GT_SLEEP_LOCK] = 400000000;
-	stats.threads[1].sleep_reason_ns[GT_SLEEP_READ] = 499999998;
-	stats.threads[1].sleep_reason_ns[GT_SLEEP_POLL] = 100;
-	text = render_report(&report, gt_render_summary);
+	example.stats.threads[1].sleep_reason_ns[GT_SLEEP_LOCK] = 400000000;
+	example.stats.threads[1].sleep_reason_ns[GT_SLEEP_READ] = 499999998;
+	example.stats.threads[1].sleep_reason_ns[GT_SLEEP_POLL] = 100;
+	text = render_report(&example.report, gt_render_summary);
 	assert_non_null(strstr(text, " disk% name    slept for, %\n"));
 	assert_non_null(strstr(text, "  81.8   0.0 python3 read 45.5 lock 36.4\n"));
 	assert_non_null(strstr(text,
@@ -283,24 +307,20 @@ static void test_summary_with_stacks(void **state)
 /* As many reasons are listed as there is room for, and none is cut. */
 static void test_reasons_fit_the_columns(void **state)
 {
-	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
-	_cleanup_(gt_stacks_freep) struct gt_stacks *stacks = gt_stacks_new();
-	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
-	struct gt_report_meta meta = {.exit_status = 0, .probe_cost_ns = -1};
-	struct gt_report report = {
-		.trace = trace, .stats = &stats, .stacks = stacks, .meta = &meta};
+	_cleanup_(example_clear) struct example example;
 
 	(void)state;
-	assert_int_equal(gt_stats_compute(trace, &stats), 0);
+	make_example(&example);
+	assert_int_equal(gt_stats_compute(example.trace, &example.stats), 0);
 	for (enum gt_sleep_reason i = GT_SLEEP_LOCK; i < GT_SLEEP_REASONS; i++)
-		stats.threads[1].sleep_reason_ns[i] = 50000000;
-	for (report.columns = 80; report.columns < 120; report.columns++) {
-		_cleanup_free_ char *text = render_report(&report, gt_render_summary);
+		example.stats.threads[1].sleep_reason_ns[i] = 50000000;
+	for (example.report.columns = 80; example.report.columns < 120; example.report.columns++) {
+		_cleanup_free_ char *text = render_report(&example.report, gt_render_summary);
 		const char *states = strstr(text, "slept for, %");
 
 		assert_non_null(states);
 		assert_null(strstr(states, "…"));
-		assert_true(longest_line(states) <= report.columns);
+		assert_true(longest_line(states) <= example.report.columns);
 	}
 }
 
@@ -326,27 +346,26 @@ static void test_summary_without_the_gil(void **state)
 /* Frame pointers may have missed who called what a thread waits in. */
 static void test_summary_of_frame_pointers_alone(void **state)
 {
-	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
-	_cleanup_(gt_stacks_freep) struct gt_stacks *stacks = gt_stacks_new();
-	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
-	struct gt_report_meta meta = {.probe = "none", .exit_status = 0, .probe_cost_ns = -1};
-	struct gt_report report = {
-		.trace = trace, .stats = &stats, .stacks = stacks, .meta = &meta, .columns = 80};
+	_cleanup_(example_clear) struct example example;
 
 	(void)state;
-	trace->without_gil = true;
-	assert_int_equal(gt_stats_compute(trace, &stats), 0);
-	stats.threads[1].sleep_gil_ns = 100000000;
-	memset(stats.threads[1].sleep_reason_ns, 0, sizeof(stats.threads[1].sleep_reason_ns));
-	stats.threads[1].sleep_reason_ns[GT_SLEEP_GIL] = 100000000;
+	make_example(&example);
+	example.meta.probe = "none";
+	example.report.columns = 80;
+	example.trace->without_gil = true;
+	assert_int_equal(gt_stats_compute(example.trace, &example.stats), 0);
+	example.stats.threads[1].sleep_gil_ns = 100000000;
+	memset(example.stats.threads[1].sleep_reason_ns, 0,
+	       sizeof(example.stats.threads[1].sleep_reason_ns));
+	example.stats.threads[1].sleep_reason_ns[GT_SLEEP_GIL] = 100000000;
 	for (int i = 0; i < 2; i++) {
 		_cleanup_free_ char *text = NULL, *json = NULL;
 		json_auto_t *summary = NULL;
 		json_t *states;
 
-		meta.lacks_frame_pointers = i > 0;
-		text = render_report(&report, gt_render_summary);
-		json = render_report(&report, gt_render_summary_json);
+		example.meta.lacks_frame_pointers = i > 0;
+		text = render_report(&example.report, gt_render_summary);
+		json = render_report(&example.report, gt_render_summary_json);
 		summary = json_loads(json, 0, NULL);
 		states = json_object_get(thread_of(summary, 1), "state");
 		if (i == 0) {
@@ -387,23 +406,19 @@ static void test_summary_of_states_by_others(void **state)
 
 static void test_chrome_json_with_stacks(void **state)
 {
-	_cleanup_(gt_trace_freep) struct gt_trace *trace = make_trace(true);
-	_cleanup_(gt_stacks_freep) struct gt_stacks *stacks = gt_stacks_new();
-	_cleanup_(gt_stats_clear) struct gt_stats stats = {0};
-	struct gt_report_meta meta = {.exit_status = 0, .probe_cost_ns = -1};
-	struct gt_report report = {
-		.trace = trace, .stats = &stats, .stacks = stacks, .meta = &meta};
+	_cleanup_(example_clear) struct example example;
 	_cleanup_free_ char *text = NULL, *key = NULL;
 	json_auto_t *root = NULL;
 	json_t *event, *frames, *frame;
 	size_t index, slices = 0;
 
 	(void)state;
-	explain(trace, stacks);
-	*gt_array_push(&trace->memory) =
+	make_example(&example);
+	explain(example.trace, example.stacks);
+	*gt_array_push(&example.trace->memory) =
 		(struct gt_memory_point){.time_ns = 1000000001, .resident_bytes = 4096};
-	assert_int_equal(gt_stats_compute(trace, &stats), 0);
-	text = render_report(&report, gt_render_chrome_json);
+	assert_int_equal(gt_stats_compute(example.trace, &example.stats), 0);
+	text = render_report(&example.report, gt_render_chrome_json);
 	root = json_loads(text, 0, NULL);
 	assert_non_null(root);
 	frames = json_object_get(root, "stackFrames");
